@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wasm/protocol/dialect.h"
+
+namespace roombox {
+
+/// What went wrong, as a stable name and an HTTP status; error.cpp has the table.
+enum class ErrorCode {
+  InvalidRequest,
+  Unauthorized,
+  NotFound,
+  MethodNotAllowed,
+  Gone,
+  PayloadTooLarge,
+  UnsupportedMediaType,
+  ExecutionFailed,
+  Internal,
+  Unavailable,
+};
+
+/// One thing wrong with one field of a request.
+struct FieldError {
+  std::string field;    ///< The field's name; `body` for the body as a whole, `roomID` for the id in the path.
+  std::string message;  ///< The rule it breaks, worded as zod 4 words it where zod has that rule.
+};
+using FieldErrors = std::vector<FieldError>;
+
+/// An error as a caller sees it.
+struct Error {
+  ErrorCode code;
+  std::string message;      ///< One line that says what to do; never a path of the host, never a stack.
+  FieldErrors details = {};  ///< For InvalidRequest: which fields, and why.
+};
+
+/// The error of a request whose fields break rules.
+Error invalid_request(FieldErrors details);
+
+/// The HTTP status that a code is answered with.
+int http_status(ErrorCode code);
+
+/// The code's name in JSON, as in `"code":"invalid_request"`.
+std::string_view name(ErrorCode code);
+
+/// The error as the JSON body of the dialect: `{"error":…,"details":{…},"code":…}`. Messages of one field are
+/// gathered under its name, in order of first mention.
+std::string render(const Error& error, Dialect dialect);
+
+}  // namespace roombox

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+/// Every maximum that a request can meet, for edge and agent alike.
+namespace roombox::limits {
+
+using namespace std::chrono_literals;
+
+/// Characters of a room id. Longer ids are refused, never cut: two ids are one room only if they are one string.
+inline constexpr std::size_t kRoomId = 64;
+
+/// Bytes of a JSON request body. Room for a command of kCommand bytes with every character escaped as `\uXXXX`
+/// where that at most triples it (all of them but plain ASCII, which nobody escapes so), and for its environment.
+inline constexpr std::size_t kBody = 4u << 20;
+
+/// Levels of arrays and objects in a body. A valid one has two; the parser keeps a bit per level.
+inline constexpr std::size_t kJsonDepth = 32;
+
+/// Bytes of command text, as UTF-8.
+inline constexpr std::size_t kCommand = 1u << 20;
+
+/// Bytes of a working directory: PATH_MAX of linux/limits.h without its NUL.
+inline constexpr std::size_t kCwd = 4095;
+
+/// Environment variables in one request, and their bytes (names, values, `=` and NUL) taken together. With
+/// kCommand they stay below what execve(2) takes: a quarter of an 8 MiB stack.
+inline constexpr std::size_t kEnvCount = 4096;
+inline constexpr std::size_t kEnvBytes = 512u << 10;
+
+/// Bytes of one `NAME=value`, without its NUL: MAX_ARG_STRLEN of linux/binfmts.h is 32 pages with it.
+inline constexpr std::size_t kEnvEntry = (128u << 10) - 1;
+
+/// Wall time of a command.
+inline constexpr std::chrono::milliseconds kTimeoutMin = 1ms;
+inline constexpr std::chrono::milliseconds kTimeoutMax = 1h;
+inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
+
+/// Bytes kept of each output stream for the result and the record; what comes later sets `truncated`.
+inline constexpr std::size_t kStoredOutput = 1u << 20;
+
+/// Bytes of a caller's own field name that an error repeats.
+inline constexpr std::size_t kQuotedName = 64;
+
+}  // namespace roombox::limits
