@@ -1,0 +1,94 @@
+// The ingress stand-in: what `wrangler dev` starts beside each sandbox, in the sandbox's network namespace,
+// on a machine that cannot pull the real interceptor. It lets workerd in to the sandbox's ports and the
+// sandbox out to nothing. Local development only: it is never deployed.
+
+#include <arpa/inet.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "container/ingress/policy.h"
+#include "container/ingress/server.h"
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+constexpr int kExitFailure = 1;
+
+struct Options {
+  std::string listen = "0.0.0.0:39001";
+  std::string policy = "/etc/roombox/policy.nft";
+  std::string certificate = "/etc/roombox/ca.pem";
+};
+
+// Accepts "127.0.0.1:39001", ":39001" and "[::]:39001"; an empty host is every address.
+tcp::endpoint listen_endpoint(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) throw std::invalid_argument("not an address and a port: " + text);
+  std::string host = text.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto address =
+      host.empty() ? asio::ip::address(asio::ip::address_v4::any()) : asio::ip::make_address(host);
+  const unsigned long port = std::stoul(text.substr(colon + 1));
+  if (port > 65535) throw std::invalid_argument("not a port: " + text);
+  return {address, static_cast<std::uint16_t>(port)};
+}
+
+std::string read_file(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int run(const Options& options) {
+  const tcp::endpoint endpoint = listen_endpoint(options.listen);
+  asio::io_context io(1);
+  asio::signal_set signals(io, SIGTERM, SIGINT);
+  signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
+
+  // Before it listens: workerd starts the sandbox's traffic once this answers, so nothing is open until then.
+  if (const auto problem = roombox::ingress::apply_policy(options.policy, endpoint.port())) {
+    std::cerr << "roombox-ingress: no network policy, so no ingress: " << *problem << std::endl;
+    return kExitFailure;
+  }
+  tcp::acceptor acceptor(io, endpoint);
+  auto settings = std::make_shared<roombox::ingress::Settings>();
+  settings->certificate = read_file(options.certificate);
+  asio::co_spawn(io, roombox::ingress::serve(acceptor, std::move(settings)), asio::detached);
+  std::cerr << "roombox-ingress: listening on " << acceptor.local_endpoint() << std::endl;
+  io.run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Lets workerd in to a sandbox, and the sandbox out to nothing");
+  app.add_option("--http-ingress-address", options.listen, "Address and port to listen on");
+  app.add_option("--policy", options.policy, "nftables rules to load first");
+  app.add_option("--certificate", options.certificate, "PEM file that GET /ca answers");
+  // workerd passes the real interceptor's options too (gateway, egress port, DNS): nothing leaves, so none
+  // matters.
+  app.allow_extras();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::cerr << "roombox-ingress: " << error.what() << std::endl;
+    return kExitFailure;
+  }
+}

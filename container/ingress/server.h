@@ -1,0 +1,24 @@
+#ifndef ROOMBOX_CONTAINER_INGRESS_SERVER_H_
+#define ROOMBOX_CONTAINER_INGRESS_SERVER_H_
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <string>
+
+namespace roombox::ingress {
+
+struct Settings {
+  // The PEM text that `GET /ca` answers.
+  std::string certificate;
+};
+
+// Accepts until the acceptor is closed; every connection is a coroutine of its own on the acceptor's
+// executor. One request per connection is a tunnel (`CONNECT`, to the address in `X-Dst-Addr`); the others
+// are answered.
+boost::asio::awaitable<void> serve(boost::asio::ip::tcp::acceptor& acceptor,
+                                   std::shared_ptr<const Settings> settings);
+
+}  // namespace roombox::ingress
+
+#endif  // ROOMBOX_CONTAINER_INGRESS_SERVER_H_
