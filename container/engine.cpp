@@ -1,0 +1,164 @@
+#include "container/engine.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_set>
+
+#include "container/limits.h"
+
+namespace roombox {
+namespace {
+
+template <typename Call>
+auto require(const char* name, Call&& make) {
+  auto value = sys::call(name, make);
+  if (!value) throw std::runtime_error(value.error().text());
+  return *value;
+}
+
+std::string read_file(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string random_boot_id() {
+  std::array<unsigned char, 6> bytes;
+  require("getrandom", [&] { return ::getrandom(bytes.data(), bytes.size(), 0); });
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    char hex[3];
+    std::snprintf(hex, sizeof hex, "%02x", byte);
+    id += hex;
+  }
+  return id;
+}
+
+/// What a command inherits and so need not be set at each spawn.
+void set_inherited_limits() {
+  const rlimit no_core{0, 0};
+  require("setrlimit", [&] { return ::setrlimit(RLIMIT_CORE, &no_core); });
+  rlimit files{};
+  require("getrlimit", [&] { return ::getrlimit(RLIMIT_NOFILE, &files); });
+  files.rlim_max = std::min(files.rlim_max, limits::kOpenFiles);
+  files.rlim_cur = files.rlim_max;
+  require("setrlimit", [&] { return ::setrlimit(RLIMIT_NOFILE, &files); });
+  require("prctl", [] { return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); });
+  for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
+  }
+  ::umask(022);
+}
+
+void make_workspace(const std::string& path, const Account& account) {
+  if (::mkdir(path.c_str(), 0755) == 0) {
+    require("chown", [&] { return ::chown(path.c_str(), account.uid, account.gid); });
+  } else if (errno != EEXIST) {
+    throw std::runtime_error("cannot make " + path + ": " + std::generic_category().message(errno));
+  }
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+/// The base with the variables added, in place of those of the same name.
+std::vector<std::string> merged(const std::vector<std::string>& base, const std::vector<EnvVar>& variables) {
+  std::unordered_set<std::string_view> names;
+  for (const auto& variable : variables) names.insert(variable.name);
+  std::vector<std::string> environment;
+  environment.reserve(base.size() + variables.size());
+  for (const auto& variable : base) {
+    if (!names.contains(name_of(variable))) environment.push_back(variable);
+  }
+  for (const auto& variable : variables) environment.push_back(variable.name + "=" + variable.value);
+  return environment;
+}
+
+}  // namespace
+
+Engine::Engine(asio::io_context& io, EngineConfig config)
+    : io_(io),
+      config_(std::move(config)),
+      boot_id_(random_boot_id()),
+      reaper_(io),
+      marks_(read_file("/proc/self/gid_map")),
+      dev_null_(require("open", [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); })),
+      read_buffer_(limits::kReadChunk) {
+  if (::geteuid() != 0)
+    throw std::runtime_error("it must run as root, to give each command an unprivileged user");
+  set_inherited_limits();
+  make_workspace(config_.workspace, config_.account);
+}
+
+std::shared_ptr<Execution> Engine::start(ExecRequest request, Execution::EndHandler on_end) {
+  SpawnRequest spawn_request;
+  spawn_request.shell = config_.shell;
+  spawn_request.arguments = shell_arguments(config_.shell, request.cmd);
+  spawn_request.environment = merged(config_.environment, request.env);
+  spawn_request.directory = request.cwd.empty() ? config_.workspace : request.cwd;
+  spawn_request.account = &config_.account;
+  spawn_request.mark = marks_.next();
+  spawn_request.stdin_fd = dev_null_.get();
+
+  auto id = next_id();
+  auto execution = std::make_shared<Execution>(ExecutionContext{io_, reaper_, read_buffer_}, id,
+                                               std::move(request.cmd), request.timeout,
+                                               [this, on_end = std::move(on_end)](const Execution& ended) {
+                                                 const auto kept = running_.extract(ended.id());
+                                                 on_end(ended);
+                                               });
+  running_.emplace(std::move(id), execution);
+  execution->start(std::move(spawn_request));
+  return execution;
+}
+
+void Engine::kill_all() {
+  for (const auto& [id, execution] : running_) execution->kill_now();
+}
+
+std::string Engine::next_id() {
+  char count[17];
+  std::snprintf(count, sizeof count, "%08llx", static_cast<unsigned long long>(++count_));
+  return "exec_" + boot_id_ + count;
+}
+
+void prepare_signals() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t all;
+  sigfillset(&all);
+  require("sigprocmask", [&] { return ::sigprocmask(SIG_SETMASK, &all, nullptr); });
+}
+
+std::string default_shell() {
+  return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+}
+
+std::vector<std::string> base_environment(const Account& account, const std::string& shell,
+                                          char** environment) {
+  std::vector<std::string> image{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                 "LANG=C.UTF-8"};
+  std::vector<EnvVar> given;
+  for (char** variable = environment; *variable; ++variable) {
+    const std::string_view text(*variable);
+    const auto name = name_of(text);
+    if (name.starts_with("ROOMBOX_") || name.size() == text.size()) continue;
+    given.push_back({std::string(name), std::string(text.substr(name.size() + 1))});
+  }
+  return merged(
+      merged(image, given),
+      {{"HOME", account.home}, {"USER", account.name}, {"LOGNAME", account.name}, {"SHELL", shell}});
+}
+
+}  // namespace roombox

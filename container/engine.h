@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "container/account.h"
+#include "container/execution.h"
+
+namespace roombox {
+
+struct EngineConfig {
+  Account account;        ///< Whom commands run as.
+  std::string workspace;  ///< Where they start; made, and given to the account, if it is not there.
+  std::string shell;      ///< What runs them; see default_shell.
+  std::vector<std::string> environment;  ///< What every command gets; see base_environment.
+};
+
+/// All executions of this sandbox, from their start to their end. Lives in the io_context's thread.
+class Engine {
+ public:
+  /// Throws std::runtime_error where this container cannot run commands as promised, with what is missing.
+  Engine(asio::io_context& io, EngineConfig config);
+
+  /// Starts a command. The engine keeps the execution until it has ended and `on_end` was called.
+  std::shared_ptr<Execution> start(ExecRequest request, Execution::EndHandler on_end);
+
+  /// Kills what still runs; for the end of the process.
+  void kill_all();
+
+  /// Names this life of the sandbox; every execution id carries it.
+  const std::string& boot_id() const { return boot_id_; }
+
+ private:
+  std::string next_id();
+
+  asio::io_context& io_;
+  EngineConfig config_;
+  std::string boot_id_;
+  Reaper reaper_;
+  MarkRange marks_;
+  sys::Fd dev_null_;
+  std::vector<char> read_buffer_;
+  std::uint64_t count_ = 0;
+  std::unordered_map<std::string, std::shared_ptr<Execution>> running_;
+};
+
+/// Blocks all signals in the calling thread, and so in all that it starts, and undoes ignored ones: what the
+/// engine expects of the process that it is in. Call it first in main.
+void prepare_signals();
+
+/// /bin/bash, or /bin/sh in an image without it.
+std::string default_shell();
+
+/// The agent's own environment, which is the image's, as a command of the account gets it: HOME, USER,
+/// LOGNAME and SHELL are the account's, PATH and LANG are there, and nothing whose name begins with ROOMBOX_
+/// is.
+std::vector<std::string> base_environment(const Account& account, const std::string& shell,
+                                          char** environment);
+
+}  // namespace roombox

@@ -1,0 +1,159 @@
+#include "container/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "container/limits.h"
+#include "container/sys/raw_syscall.h"
+
+namespace roombox {
+
+using sys::raw_syscall;
+
+/// Everything that the child reads, at addresses that stay; it allocates nothing. Also its stack.
+class Launch {
+ public:
+  explicit Launch(SpawnRequest spawn_request)
+      : request(std::move(spawn_request)),
+        argv(pointers(request.arguments)),
+        envp(pointers(request.environment)),
+        groups{request.account->gid, request.mark} {}
+
+  void* stack_top() { return stack.data() + stack.size(); }
+
+  const SpawnRequest request;
+  const std::vector<char*> argv;
+  const std::vector<char*> envp;
+  const std::array<gid_t, 2> groups;
+  int out = -1;  ///< Write ends of the pipes, valid in the child's copy of the descriptor table.
+  int err = -1;
+
+  LaunchFailure failure{LaunchFailure::Step::Setup, 0};
+
+ private:
+  static std::vector<char*> pointers(const std::vector<std::string>& strings) {
+    std::vector<char*> out;
+    out.reserve(strings.size() + 1);
+    for (const auto& string : strings) out.push_back(const_cast<char*>(string.c_str()));
+    out.push_back(nullptr);
+    return out;
+  }
+
+  alignas(16) std::array<std::byte, 16 << 10> stack;
+};
+
+void LaunchDeleter::operator()(Launch* launch) const {
+  delete launch;
+}
+
+namespace {
+
+/// Runs in the child, in the parent's memory and while the parent goes on: no libc, no allocation, no
+/// instrumentation. Signals are blocked, as everywhere in the agent, until just before the exec, so no
+/// handler runs here either.
+///
+/// From setresuid on the child is the user's process, yet shares the agent's memory until the exec. The
+/// kernel makes that memory undumpable when the ids change, so the user can neither trace the child nor open
+/// its /proc/pid/mem (ptrace(2)).
+__attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread"))) int child(
+    void* argument) {
+  auto& launch = *static_cast<Launch*>(argument);
+  const SpawnRequest& request = launch.request;
+  const long uid = request.account->uid, gid = request.account->gid;
+  const unsigned long no_signals = 0;
+
+  auto step = LaunchFailure::Step::Setup;
+  long result = raw_syscall(SYS_setsid);
+  if (result >= 0) result = raw_syscall(SYS_dup3, request.stdin_fd, STDIN_FILENO, 0);
+  if (result >= 0) result = raw_syscall(SYS_dup3, launch.out, STDOUT_FILENO, 0);
+  if (result >= 0) result = raw_syscall(SYS_dup3, launch.err, STDERR_FILENO, 0);
+  if (result >= 0) result = raw_syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+  if (result >= 0) result = raw_syscall(SYS_setgroups, launch.groups.size(), launch.groups.data());
+  if (result >= 0) result = raw_syscall(SYS_setresgid, gid, gid, gid);
+  if (result >= 0) result = raw_syscall(SYS_setresuid, uid, uid, uid);
+  if (result >= 0) {
+    step = LaunchFailure::Step::Directory;
+    result = raw_syscall(SYS_chdir, request.directory.c_str());
+  }
+  if (result >= 0) {
+    step = LaunchFailure::Step::Shell;
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
+    result = raw_syscall(SYS_execve, request.shell.c_str(), launch.argv.data(), launch.envp.data());
+  }
+  launch.failure = {step, static_cast<int>(-result)};
+  raw_syscall(SYS_exit_group, 127);
+  __builtin_unreachable();
+}
+
+struct Pipe {
+  sys::Fd read_end, write_end;
+};
+
+Result<Pipe, sys::Failure> open_pipe() {
+  int ends[2];
+  auto made = sys::call("pipe2", [&] { return ::pipe2(ends, O_CLOEXEC); });
+  if (!made) return made.error();
+  Pipe pipe{sys::Fd(ends[0]), sys::Fd(ends[1])};
+  auto set = sys::call("fcntl", [&] { return ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK); });
+  if (!set) return set.error();
+  return pipe;
+}
+
+/// The longest prefix of at most `most` bytes that ends between two UTF-8 characters.
+std::string_view prefix(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
+  auto out = open_pipe();
+  if (!out) return out.error();
+  auto err = open_pipe();
+  if (!err) return err.error();
+
+  LaunchPtr launch(new Launch(std::move(request)));
+  launch->out = out->write_end.get();
+  launch->err = err->write_end.get();
+  int pidfd = -1;
+  auto pid = sys::call("clone", [&] {
+    return ::clone(child, launch->stack_top(), CLONE_VM | CLONE_PIDFD | SIGCHLD, launch.get(), &pidfd);
+  });
+  if (!pid) return pid.error();
+  return Spawned{*pid, sys::Fd(pidfd), std::move(out->read_end), std::move(err->read_end), std::move(launch)};
+}
+
+std::optional<LaunchFailure> launch_failure(const Launch& launch) {
+  if (launch.failure.number == 0) return std::nullopt;
+  return launch.failure;
+}
+
+std::vector<std::string> shell_arguments(std::string_view shell, std::string_view command) {
+  const std::string name(shell.substr(shell.rfind('/') + 1));
+  if (command.size() < limits::kArgument) return {name, "-c", std::string(command)};
+
+  // `set --` runs inside the eval, after its argument was put together: the command sees no positional
+  // parameters.
+  std::vector<std::string> arguments{name, "-c", {}, name};
+  std::string script = "eval \"set --;";
+  for (int number = 1; !command.empty(); ++number) {
+    const auto part = prefix(command, limits::kArgument - 1);
+    arguments.emplace_back(part);
+    script += "${" + std::to_string(number) + "}";
+    command.remove_prefix(part.size());
+  }
+  arguments[2] = script + "\"";
+  return arguments;
+}
+
+}  // namespace roombox
