@@ -1,0 +1,119 @@
+import edgeModule from "../build/wasi/wasm/edge.wasm";
+
+/** What the core decided about a request: `Decision` of wasm/edge.h. */
+export type Decision =
+  | { action: "answer"; response: Response }
+  | { action: "readBody"; limit: number }
+  | { action: "forward"; sandbox: string; method: string; path: string; headers: [string, string][] }
+  | { action: "destroy"; sandbox: string };
+
+/** The functions that wasm/abi.cpp exports; it documents their contract. */
+export interface EdgeExports {
+  memory: WebAssembly.Memory;
+  edge_input(size: number): number;
+  edge_decide(headLength: number, bodyLength: number): number;
+  edge_outcome(headLength: number, nameLength: number): number;
+}
+
+/** Instantiates the module; its imports are none. */
+export function instantiate(): EdgeExports {
+  const exports = new WebAssembly.Instance(edgeModule, {}).exports as unknown as EdgeExports & {
+    _initialize?: () => void;
+  };
+  exports._initialize?.();
+  return exports;
+}
+
+/** Memory of an instance never shrinks: one that a large body made grow beyond this is not used again. */
+const KEEP_BELOW_BYTES = 24 << 20;
+
+const NO_BODY = -1;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The head of a request as the core reads it: the request line, then the headers that decide something. */
+export function headOf(request: Request): string {
+  const { headers } = request;
+  let head = `${request.method} ${request.url}\n`;
+  for (const name of ["content-type", "content-length", "content-encoding"]) {
+    const value = headers.get(name);
+    if (value !== null) head += `${name}:${value}\n`;
+  }
+  return head;
+}
+
+/** The edge core: one instance at a time, replaced after a trap. */
+export class EdgeCore {
+  #exports: EdgeExports | undefined;
+  readonly #instantiate: () => EdgeExports;
+
+  constructor(make: () => EdgeExports = instantiate) {
+    this.#instantiate = make;
+  }
+
+  /** Throws what the module traps with; the next call gets a fresh instance. */
+  decide(head: string, body?: Uint8Array): Decision {
+    return this.#call(head, body, (core, headLength) =>
+      readDecision(core.memory, core.edge_decide(headLength, body ? body.byteLength : NO_BODY)),
+    );
+  }
+
+  /** The answer to a request of which this became: an outcome's name in wasm/outcome.cpp. Throws as `decide` does. */
+  outcome(head: string, name: string): Response {
+    const text = encoder.encode(name);
+    const decision = this.#call(head, text, (core, headLength) =>
+      readDecision(core.memory, core.edge_outcome(headLength, text.byteLength)),
+    );
+    if (decision.action !== "answer") throw new Error(`the core does not answer the outcome ${name}`);
+    return decision.response;
+  }
+
+  #call(head: string, tail: Uint8Array | undefined, call: (core: EdgeExports, headLength: number) => Decision) {
+    this.#exports ??= this.#instantiate();
+    const core = this.#exports;
+    try {
+      const capacity = head.length * 3; // UTF-8 bytes of a UTF-16 unit, at most
+      const input = core.edge_input(capacity + (tail?.byteLength ?? 0));
+      const { written } = encoder.encodeInto(head, new Uint8Array(core.memory.buffer, input, capacity));
+      if (tail) new Uint8Array(core.memory.buffer).set(tail, input + written);
+      const decision = call(core, written);
+      if (core.memory.buffer.byteLength > KEEP_BELOW_BYTES) this.#exports = undefined;
+      return decision;
+    } catch (trap) {
+      this.#exports = undefined;
+      throw trap;
+    }
+  }
+}
+
+/** Copies a decision out of the core's memory, where it stays only until the next call. */
+function readDecision(memory: WebAssembly.Memory, at: number): Decision {
+  const [action, number = 0, headAt = 0, headLength = 0, bodyAt, bodyLength] = new Uint32Array(memory.buffer, at, 6);
+  const lines = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength)).split("\n");
+  switch (action) {
+    case 0:
+      return {
+        action: "answer",
+        response: new Response(new Uint8Array(memory.buffer, bodyAt, bodyLength), {
+          status: number,
+          headers: lines.filter(Boolean).map(splitHeader),
+        }),
+      };
+    case 1:
+      return { action: "readBody", limit: number };
+    case 2: {
+      const [sandbox = "", requestLine = "", ...headers] = lines;
+      const [method = "", path = ""] = requestLine.split(" ");
+      return { action: "forward", sandbox, method, path, headers: headers.filter(Boolean).map(splitHeader) };
+    }
+    case 3:
+      return { action: "destroy", sandbox: lines[0] ?? "" };
+    default:
+      throw new Error(`the core decided on an unknown action ${action}`);
+  }
+}
+
+function splitHeader(line: string): [string, string] {
+  const colon = line.indexOf(":");
+  return [line.slice(0, colon), line.slice(colon + 1)];
+}
