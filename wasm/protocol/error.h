@@ -24,7 +24,7 @@ enum class ErrorCode {
 
 /// One thing wrong with one field of a request.
 struct FieldError {
-  std::string field;    ///< The field's name; `body` for the body as a whole, `roomID` for the id in the path.
+  std::string field;  ///< The field's name; `body` for the body as a whole, `roomID` for the id in the path.
   std::string message;  ///< The rule it breaks, worded as zod 4 words it where zod has that rule.
 };
 using FieldErrors = std::vector<FieldError>;
@@ -32,7 +32,7 @@ using FieldErrors = std::vector<FieldError>;
 /// An error as a caller sees it.
 struct Error {
   ErrorCode code;
-  std::string message;      ///< One line that says what to do; never a path of the host, never a stack.
+  std::string message;       ///< One line that says what to do; never a path of the host, never a stack.
   FieldErrors details = {};  ///< For InvalidRequest: which fields, and why.
 };
 

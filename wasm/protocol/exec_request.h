@@ -24,9 +24,9 @@ struct ExecRequest {
   std::chrono::milliseconds timeout = limits::kTimeoutDefault;
 };
 
-/// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name refused).
-/// The errors name every field that breaks a rule, or `body` with the byte position where the JSON ends to be JSON.
-/// Never reads past the body, never recurses, and touches each byte once.
+/// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name
+/// refused). The errors name every field that breaks a rule, or `body` with the byte position where the JSON
+/// ends to be JSON. Never reads past the body, never recurses, and touches each byte once.
 Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body);
 
 }  // namespace roombox

@@ -21,12 +21,13 @@ enum class Status {
 struct ExecutionView {
   std::string_view id;
   Status status = Status::Running;
-  std::optional<int> exit_code;             ///< 0–255; 128+n for signal n; 124 for a timeout; none before the end.
-  std::optional<std::string_view> signal;  ///< Name of the signal that ended the command's shell, as `SIGKILL`.
-  std::string_view out;                     ///< Stored bytes of stdout, not necessarily UTF-8.
-  std::string_view err;                     ///< The same of stderr.
-  bool truncated = false;                   ///< A stream had more than is stored.
-  bool oom = false;                         ///< The kernel killed for want of memory while it ran.
+  std::optional<int> exit_code;  ///< 0–255; 128+n for signal n; 124 for a timeout; none before the end.
+  std::optional<std::string_view>
+      signal;              ///< Name of the signal that ended the command's shell, as `SIGKILL`.
+  std::string_view out;    ///< Stored bytes of stdout, not necessarily UTF-8.
+  std::string_view err;    ///< The same of stderr.
+  bool truncated = false;  ///< A stream had more than is stored.
+  bool oom = false;        ///< The kernel killed for want of memory while it ran.
   std::string_view command;
   std::chrono::milliseconds duration{0};
   std::chrono::system_clock::time_point started_at;
@@ -35,8 +36,8 @@ struct ExecutionView {
 /// The name in JSON, as in `"status":"completed"`.
 std::string_view name(Status status);
 
-/// The answer to an exec call in the dialect: for rooms `{"result":{…},"sandboxName":"…"}`. Bytes that are not
-/// UTF-8 become U+FFFD; where truncation cut a character in two, its first part is left out.
+/// The answer to an exec call in the dialect: for rooms `{"result":{…},"sandboxName":"…"}`. Bytes that are
+/// not UTF-8 become U+FFFD; where truncation cut a character in two, its first part is left out.
 std::string render(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect);
 
 }  // namespace roombox

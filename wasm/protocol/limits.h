@@ -8,11 +8,13 @@ namespace roombox::limits {
 
 using namespace std::chrono_literals;
 
-/// Characters of a room id. Longer ids are refused, never cut: two ids are one room only if they are one string.
+/// Characters of a room id. Longer ids are refused, never cut: two ids are one room only if they are one
+/// string.
 inline constexpr std::size_t kRoomId = 64;
 
-/// Bytes of a JSON request body. Room for a command of kCommand bytes with every character escaped as `\uXXXX`
-/// where that at most triples it (all of them but plain ASCII, which nobody escapes so), and for its environment.
+/// Bytes of a JSON request body. Room for a command of kCommand bytes with every character escaped as
+/// `\uXXXX` where that at most triples it (all of them but plain ASCII, which nobody escapes so), and for its
+/// environment.
 inline constexpr std::size_t kBody = 4u << 20;
 
 /// Levels of arrays and objects in a body. A valid one has two; the parser keeps a bit per level.
@@ -40,7 +42,9 @@ inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
 /// Bytes kept of each output stream for the result and the record; what comes later sets `truncated`.
 inline constexpr std::size_t kStoredOutput = 1u << 20;
 
-/// Bytes of a caller's own field name that an error repeats.
+/// Bytes of a caller's own field name that an error repeats, and faults of one body that an answer lists.
+/// Together they keep the answer small, whatever the body.
 inline constexpr std::size_t kQuotedName = 64;
+inline constexpr std::size_t kFieldErrors = 20;
 
 }  // namespace roombox::limits

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+/// Every sentence that a caller can be told, in one place. A name in angle brackets stands for what is put
+/// in. Where zod 4 has the rule, the wording is zod's, since web apps show it already.
+namespace roombox::messages {
+
+// Errors as a whole.
+inline constexpr std::string_view kInvalidRequest = "invalid request";
+inline constexpr std::string_view kRoomRequired = "not found - room ID is required";
+inline constexpr std::string_view kNotFound = "not found - there is <routes>";
+inline constexpr std::string_view kMethodNotAllowed = "method not allowed - only <methods> supported";
+inline constexpr std::string_view kNotJson = "unsupported media type - send the body as application/json";
+inline constexpr std::string_view kEncoded =
+    "unsupported media type - send the body as it is, without a Content-Encoding";
+inline constexpr std::string_view kTooLarge = "payload too large - a body has at most <limit> bytes";
+
+// What became of a sandbox.
+inline constexpr std::string_view kStartFailed =
+    "sandbox execution failed: the sandbox could not be started; the command did not run, try again";
+inline constexpr std::string_view kStartTimeout =
+    "the sandbox is still starting; the command did not run, try again in a few seconds";
+inline constexpr std::string_view kAtCapacity =
+    "no sandbox is free at the moment; the command did not run, try again later";
+inline constexpr std::string_view kLost =
+    "sandbox execution failed: the sandbox stopped while the command ran; what it did is unknown, its files "
+    "may be lost, the next call starts the sandbox again";
+inline constexpr std::string_view kGone =
+    "the room was deleted while the command ran; the next call starts a new, empty sandbox";
+inline constexpr std::string_view kCrashed = "internal error - the request was not carried out, try again";
+
+// The path.
+inline constexpr std::string_view kRoomId =
+    "A room ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
+
+// A body as a whole.
+inline constexpr std::string_view kInvalidJson = "Invalid JSON at position <byte>: <reason>";
+inline constexpr std::string_view kTooDeep = "Invalid JSON: nested more than <limit> levels deep";
+inline constexpr std::string_view kEmptyBody = "the body is empty";
+inline constexpr std::string_view kUnexpectedEnd = "the text ends too early";
+inline constexpr std::string_view kUnexpectedByte = "unexpected byte 0x<high><low>";
+inline constexpr std::string_view kUnexpectedCharacter = "unexpected '<character>'";
+inline constexpr std::string_view kUnexpectedString = "unexpected string";
+inline constexpr std::string_view kOpenString = "a string is not closed";
+inline constexpr std::string_view kControlCharacter = "a control character in a string must be escaped";
+inline constexpr std::string_view kBadEscape = "a string has an escape that JSON does not know";
+inline constexpr std::string_view kBadHex = "\\u needs four hexadecimal digits";
+inline constexpr std::string_view kLoneSurrogate = "a string has half of a surrogate pair";
+inline constexpr std::string_view kBadUtf8 = "a string is not valid UTF-8";
+inline constexpr std::string_view kHugeNumber = "a number is too large";
+
+// Fields.
+inline constexpr std::string_view kWrongType = "Invalid input: expected <type>, received <type>";
+inline constexpr std::string_view kUnrecognizedKey = "Unrecognized key: \"<name>\"<hint>";
+inline constexpr std::string_view kDidYouMean = ". Did you mean \"<name>\"?";
+inline constexpr std::string_view kDuplicateKey = "Duplicate key: \"<name>\"";
+inline constexpr std::string_view kStringTooBig = "Too big: expected string to have <=<limit> bytes";
+inline constexpr std::string_view kNumberTooSmall = "Too small: expected number to be >=<limit>";
+inline constexpr std::string_view kNumberTooBig = "Too big: expected number to be <=<limit>";
+inline constexpr std::string_view kCommandEmpty = "Command cannot be empty";
+inline constexpr std::string_view kCommandNul = "Command cannot contain a NUL character";
+inline constexpr std::string_view kCwdNotAbsolute = "Working directory must be an absolute path";
+inline constexpr std::string_view kCwdNul = "Working directory cannot contain a NUL character";
+inline constexpr std::string_view kEnvName =
+    "Invalid name of a variable: expected [A-Za-z_][A-Za-z0-9_]*, received \"<name>\"";
+inline constexpr std::string_view kEnvNul = "Variable \"<name>\" cannot contain a NUL character";
+inline constexpr std::string_view kEnvWrongType =
+    "Invalid input: expected string, received <type> (variable \"<name>\")";
+inline constexpr std::string_view kEnvEntryTooBig =
+    "Too big: expected a name and its value to have <=<limit> bytes together (variable \"<name>\")";
+inline constexpr std::string_view kEnvCountTooBig = "Too big: expected record to have <=<limit> keys";
+inline constexpr std::string_view kEnvBytesTooBig = "Too big: expected record to have <=<limit> bytes";
+
+/// A message with its names in angle brackets replaced, in order, by `values`.
+std::string fill(std::string_view message, std::initializer_list<std::string_view> values);
+
+}  // namespace roombox::messages
