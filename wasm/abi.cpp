@@ -1,0 +1,239 @@
+/// The seam between the edge core and its host, and the only file with state. Three functions, called one
+/// after another on one thread:
+///
+///   edge_input(size) -> address
+///       A buffer of `size` bytes for the next call's input, to be filled by the host. 0 if the size is more
+///       than a request can have (kInputMax) or memory is out.
+///   edge_decide(head_size, body_size) -> result
+///       Decides on the request in the buffer. A body_size of -1 says that no body has been read yet.
+///   edge_outcome(head_size, name_size) -> result
+///       Words the answer for what became of a decision. In the buffer, the outcome's name (edge.h) is where
+///       the body would be.
+///
+/// Input: the head, directly followed by the body. The head is UTF-8 text of lines that end in `\n`:
+///
+///   METHOD URL                        the URL absolute or from its path on
+///   name:value                        one line for each header, its name in lower case; of those that are
+///   ...                               needed here the first counts, others are skipped
+///
+/// The headers that count are content-type, content-length and content-encoding.
+///
+/// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
+/// size.
+///
+///   0 Answer    status; head: `Name:value` lines; body: the answer's
+///   1 ReadBody  limit in bytes: read so much and at most one byte more, then decide again on head and body
+///   2 Forward   head: sandbox name, then `METHOD path`, then `Name:value` lines; the body is the caller's
+///   own 3 Destroy   head: sandbox name
+///
+/// Every line ends in `\n`. A result, with all that it points to, is valid until the next call of any of the
+/// three. As memory may grow in every call, views of it must be made anew after each. The buffer is consumed
+/// by the call. Where a size does not fit what is in the buffer, the result is the answer for a fault of the
+/// edge itself.
+///
+/// Memory that Wasm has grown to is never given back, so a host that cares drops an instance that a large
+/// body has made large. After a trap it must: the instance's state is then undefined.
+
+#include "wasm/abi.h"
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "wasm/edge.h"
+#include "wasm/protocol/limits.h"
+
+#ifdef __wasm__
+#define ROOMBOX_EXPORT(name) __attribute__((export_name(#name)))
+#else
+#define ROOMBOX_EXPORT(name)
+#endif
+
+namespace roombox::edge {
+namespace {
+
+/// The longest head that is looked at: platforms take 16 to 128 KiB of headers and URL.
+constexpr std::size_t kHeadMax = 256u << 10;
+constexpr std::size_t kInputMax = kHeadMax + limits::kBody + 1;
+
+/// A buffer of up to so many bytes is kept from call to call.
+constexpr std::size_t kInputKept = 64u << 10;
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+/// The bytes of the next call's input.
+class Input {
+ public:
+  /// Null where memory is out.
+  char* resize(std::size_t size) {
+    if (size > capacity_ || !bytes_) {
+      release();
+      // At least one byte, for an address that is not null.
+      const std::size_t wanted = size > kInputKept ? size : kInputKept;
+      bytes_.reset(static_cast<char*>(std::malloc(wanted)));  // new would trap when memory is out
+      capacity_ = bytes_ ? wanted : 0;
+    }
+    size_ = bytes_ ? size : 0;
+    return bytes_.get();
+  }
+
+  std::string_view view() const { return {bytes_.get(), size_}; }
+
+  /// Ends the input's life; gives large memory back.
+  void consume() {
+    size_ = 0;
+    if (capacity_ > kInputKept) release();
+  }
+
+ private:
+  void release() {
+    bytes_.reset();
+    capacity_ = size_ = 0;
+  }
+
+  std::unique_ptr<char, Free> bytes_;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// What lives from one call to the next.
+struct State {
+  Input input;
+  std::string head;
+  std::string body;
+  EdgeResult result{};
+};
+
+State& state() {
+  static State instance;
+  return instance;
+}
+
+struct HeaderField {
+  std::string_view name;
+  std::string_view Request::*value;
+};
+
+constexpr std::array<HeaderField, 3> kHeaderFields = {{
+    {"content-type", &Request::content_type},
+    {"content-length", &Request::content_length},
+    {"content-encoding", &Request::content_encoding},
+}};
+
+/// Takes the first line off a text.
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
+  return line;
+}
+
+void read_header(std::string_view line, Request& request) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  for (const HeaderField& field : kHeaderFields) {
+    std::string_view& value = request.*field.value;
+    if (line.substr(0, colon) == field.name && value.empty()) value = line.substr(colon + 1);
+  }
+}
+
+Request read_head(std::string_view head) {
+  Request request{};
+  const std::string_view first = take_line(head);
+  const std::size_t space = first.find(' ');
+  request.method = first.substr(0, space);
+  if (space != std::string_view::npos) request.url = first.substr(space + 1);
+  while (!head.empty()) read_header(take_line(head), request);
+  return request;
+}
+
+void append_lines(std::string& head, const Headers& headers) {
+  for (const auto& [name, value] : headers) head.append(name).append(":").append(value).append("\n");
+}
+
+/// Writes a decision into the state.
+class Writer {
+ public:
+  explicit Writer(State& state) : state_(state) {
+    state.head.clear();
+    state.body = {};
+  }
+
+  void operator()(Answer&& answer) {
+    append_lines(state_.head, answer.headers);
+    state_.body = std::move(answer.body);
+    finish(kEdgeAnswer, static_cast<std::size_t>(answer.status));
+  }
+  void operator()(ReadBody&& read) { finish(kEdgeReadBody, read.limit); }
+  void operator()(Forward&& forward) {
+    state_.head.append(forward.sandbox).append("\n");
+    state_.head.append(forward.method).append(" ").append(forward.path).append("\n");
+    append_lines(state_.head, forward.headers);
+    finish(kEdgeForward, 0);
+  }
+  void operator()(Destroy&& destroy) {
+    state_.head.append(destroy.sandbox).append("\n");
+    finish(kEdgeDestroy, 0);
+  }
+
+ private:
+  void finish(EdgeAction action, std::size_t status_or_limit) {
+    state_.result = {action,
+                     status_or_limit,
+                     state_.head.data(),
+                     state_.head.size(),
+                     state_.body.data(),
+                     state_.body.size()};
+  }
+
+  State& state_;
+};
+
+/// The input cut in two; none if the sizes do not add up to it.
+std::optional<std::pair<std::string_view, std::string_view>> split(std::string_view input,
+                                                                   std::size_t head_size,
+                                                                   std::size_t rest_size) {
+  if (head_size > input.size() || rest_size != input.size() - head_size) return std::nullopt;
+  return std::pair(input.substr(0, head_size), input.substr(head_size));
+}
+
+/// The request was read out of the input, which is given back now that the decision is made.
+const EdgeResult* publish(Decision&& decision) {
+  std::visit(Writer(state()), std::move(decision));
+  state().input.consume();
+  return &state().result;
+}
+
+const EdgeResult* publish_fault() {
+  return publish(answer_outcome({}, "crashed"));
+}
+
+}  // namespace
+}  // namespace roombox::edge
+
+using namespace roombox::edge;
+
+ROOMBOX_EXPORT(edge_input) char* edge_input(std::size_t size) {
+  return size > kInputMax ? nullptr : state().input.resize(size);
+}
+
+ROOMBOX_EXPORT(edge_decide) const EdgeResult* edge_decide(std::size_t head_size, std::int32_t body_size) {
+  const bool has_body = body_size >= 0;
+  const auto parts =
+      split(state().input.view(), head_size, has_body ? static_cast<std::size_t>(body_size) : 0);
+  if (!parts) return publish_fault();
+  Request request = read_head(parts->first);
+  if (has_body) request.body = parts->second;
+  return publish(decide(request));
+}
+
+ROOMBOX_EXPORT(edge_outcome) const EdgeResult* edge_outcome(std::size_t head_size, std::size_t name_size) {
+  const auto parts = split(state().input.view(), head_size, name_size);
+  if (!parts) return publish_fault();
+  return publish(answer_outcome(read_head(parts->first), parts->second));
+}

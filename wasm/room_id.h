@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace roombox::edge {
+
+/// The room id that a segment of a path gives, percent-decoded once; none if it breaks the rule: 1 to
+/// limits::kRoomId characters of A-Z a-z 0-9 . _ - with a letter or digit at both ends. Never rewritten,
+/// since two ids are one room only if they are one string.
+std::optional<std::string> parse_room_id(std::string_view segment);
+
+/// The name of a room's sandbox.
+std::string sandbox_name(std::string_view room_id);
+
+}  // namespace roombox::edge
