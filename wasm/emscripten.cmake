@@ -1,0 +1,10 @@
+# Toolchain: WebAssembly with Emscripten, by the toolchain file that comes with the em++ in PATH (or in EMSCRIPTEN_ROOT).
+if(NOT EMSCRIPTEN_ROOT)
+  set(EMSCRIPTEN_ROOT "$ENV{EMSCRIPTEN_ROOT}")
+endif()
+if(NOT EMSCRIPTEN_ROOT)
+  find_program(EMXX em++ REQUIRED)
+  get_filename_component(EMXX_REAL "${EMXX}" REALPATH)
+  get_filename_component(EMSCRIPTEN_ROOT "${EMXX_REAL}" DIRECTORY)
+endif()
+include("${EMSCRIPTEN_ROOT}/cmake/Modules/Platform/Emscripten.cmake")
