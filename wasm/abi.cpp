@@ -56,8 +56,9 @@
 namespace roombox::edge {
 namespace {
 
-/// The longest head that is looked at: platforms take 16 to 128 KiB of headers and URL.
-constexpr std::size_t kHeadMax = 256u << 10;
+/// Room for a head: platforms take 16 to 128 KiB of headers and URL, and a host may ask for three bytes for
+/// each of its UTF-16 units.
+constexpr std::size_t kHeadMax = 1u << 20;
 constexpr std::size_t kInputMax = kHeadMax + limits::kBody + 1;
 
 /// A buffer of up to so many bytes is kept from call to call.
@@ -194,12 +195,12 @@ class Writer {
   State& state_;
 };
 
-/// The input cut in two; none if the sizes do not add up to it.
+/// The two parts of an input; none if it is shorter than they.
 std::optional<std::pair<std::string_view, std::string_view>> split(std::string_view input,
                                                                    std::size_t head_size,
                                                                    std::size_t rest_size) {
-  if (head_size > input.size() || rest_size != input.size() - head_size) return std::nullopt;
-  return std::pair(input.substr(0, head_size), input.substr(head_size));
+  if (head_size > input.size() || rest_size > input.size() - head_size) return std::nullopt;
+  return std::pair(input.substr(0, head_size), input.substr(head_size, rest_size));
 }
 
 /// The request was read out of the input, which is given back now that the decision is made.

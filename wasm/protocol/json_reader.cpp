@@ -117,8 +117,12 @@ StringContext string_context(std::string_view text, std::size_t at) {
   return context;
 }
 
+bool is_digit(char byte) {
+  return byte >= '0' && byte <= '9';
+}
+
 bool is_hex(char byte) {
-  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+  return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
 /// Whether the escape is `\uD800` to `\uDFFF`.
@@ -173,11 +177,12 @@ std::size_t token_start(std::string_view text, std::size_t at) {
   for (std::string_view literal : kLiterals) {
     if (read.ends_with(literal)) return read.size() - literal.size();
   }
-  if (text[at] < '0' || text[at] > '9') return at;
+  if (!is_digit(text[at])) return at;
   std::size_t start = at;
   while (start > 0 && kNumber.find(text[start - 1]) != kNone) --start;
   const std::size_t zero = text[start] == '-' ? start + 1 : start;
-  return text[zero] == '0' && zero < at ? zero + 1 : start;  // 012 is 0 and, unexpectedly, 12
+  const bool stops_at_zero = text[zero] == '0' && zero < at && is_digit(text[zero + 1]);
+  return stops_at_zero ? zero + 1 : start;  // 012 is 0 and, unexpectedly, 12
 }
 
 Fault token_fault(std::string_view text, std::size_t at) {
