@@ -96,6 +96,10 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   void read_request();
   void on_request();
   void read_ahead();
+  void on_read_ahead(error_code ec, std::size_t size);
+  void on_responded(error_code ec);
+  void linger();
+  void discard();
   void refuse(error_code ec);
 
   std::shared_ptr<HttpListener> server_;
@@ -108,6 +112,7 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   std::function<void()> abandoned_;
   bool answering_ = false;  ///< A request is being handled or its response written.
   bool reading_ahead_ = false;
+  bool closing_ = false;  ///< Answered for the last time; what comes is thrown away.
 };
 
 void Session::read_request() {
@@ -159,19 +164,25 @@ void Session::on_request() {
 void Session::read_ahead() {
   if (reading_ahead_ || buffer_.size() >= kReadAhead) return;
   reading_ahead_ = true;
-  socket_.async_read_some(buffer_.prepare(kReadAhead),
-                          [self = shared_from_this()](error_code ec, std::size_t size) {
-                            self->reading_ahead_ = false;
-                            self->buffer_.commit(size);
-                            if (ec) {
-                              self->close();
-                              if (auto abandoned = std::exchange(self->abandoned_, nullptr)) abandoned();
-                            } else if (self->answering_) {
-                              self->read_ahead();
-                            } else {
-                              self->read_request();
-                            }
-                          });
+  socket_.async_read_some(
+      buffer_.prepare(kReadAhead),
+      [self = shared_from_this()](error_code ec, std::size_t size) { self->on_read_ahead(ec, size); });
+}
+
+void Session::on_read_ahead(error_code ec, std::size_t size) {
+  reading_ahead_ = false;
+  buffer_.commit(size);
+  const bool called_off = ec == asio::error::operation_aborted && socket_.is_open();
+  if (ec && !called_off) {
+    close();
+    if (auto abandoned = std::exchange(abandoned_, nullptr)) abandoned();
+  } else if (closing_) {
+    discard();
+  } else if (answering_) {
+    read_ahead();
+  } else {
+    read_request();
+  }
 }
 
 void Session::respond(HttpResponse answer) {
@@ -184,21 +195,39 @@ void Session::respond(HttpResponse answer) {
   response_->keep_alive(message.keep_alive());
   response_->body() = std::move(answer.body);
   response_->prepare_payload();
-  http::async_write(socket_, *response_, [self = shared_from_this()](error_code ec, std::size_t) {
-    const bool go_on = !ec && self->response_->keep_alive();
-    self->response_.reset();
-    self->answering_ = false;
-    if (!go_on) {
-      error_code ignored;
-      self->socket_.shutdown(tcp::socket::shutdown_send, ignored);
-      return self->close();
-    }
-    // A read that is under way ends with the next request's first bytes, and goes on from there.
-    if (!self->reading_ahead_)
-      self->read_request();
-    else
-      self->deadline_ = Clock::now() + limits::kHttpIdle;
-  });
+  http::async_write(socket_, *response_,
+                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_responded(ec); });
+}
+
+void Session::on_responded(error_code ec) {
+  const bool go_on = !ec && response_->keep_alive();
+  response_.reset();
+  answering_ = false;
+  if (ec) return close();
+  if (!go_on) return linger();
+  if (!reading_ahead_) return read_request();
+  // A read is under way. It ends with the next request's first bytes, or now if they are already here.
+  deadline_ = Clock::now() + limits::kHttpIdle;
+  error_code ignored;
+  if (buffer_.size() > 0) socket_.cancel(ignored);
+}
+
+/// Closes once the client has: before that, what it still sends would have the kernel reset the connection
+/// and the client lose the response (RFC 9112, 9.6).
+void Session::linger() {
+  error_code ignored;
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  deadline_ = Clock::now() + limits::kHttpLinger;
+  closing_ = true;
+  if (!reading_ahead_) discard();
+}
+
+void Session::discard() {
+  buffer_.clear();
+  socket_.async_read_some(buffer_.prepare(limits::kReadChunk),
+                          [self = shared_from_this()](error_code ec, std::size_t) {
+                            if (!ec) self->discard();
+                          });
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ inline constexpr std::size_t kConnections = 8192;
 inline constexpr std::chrono::seconds kHttpTransfer = 60s;
 inline constexpr std::chrono::seconds kHttpIdle = 180s;
 
+/// How long a refused client may go on sending before it is cut off.
+inline constexpr std::chrono::seconds kHttpLinger = 5s;
+
 /// Open files of the agent and, as they inherit it, of each process in the sandbox.
 inline constexpr rlim_t kOpenFiles = 65536;
 

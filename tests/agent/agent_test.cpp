@@ -1,0 +1,291 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "container/sys/fd.h"
+#include "wasm/protocol/limits.h"
+
+// The agent as a process, over its socket.
+
+namespace roombox {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// A connection to the agent.
+class Client {
+ public:
+  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    const timeval limit{20, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+
+  /// One response, head and body; what is there of it where the connection ends first.
+  std::string receive() {
+    for (;;) {
+      const auto head_end = buffer_.find("\r\n\r\n");
+      if (head_end != buffer_.npos) {
+        const auto field = buffer_.find("Content-Length: ");
+        const auto size = head_end + 4 + (field < head_end ? std::stoul(buffer_.substr(field + 16)) : 0);
+        if (buffer_.size() >= size) {
+          auto response = buffer_.substr(0, size);
+          buffer_.erase(0, size);
+          return response;
+        }
+      }
+      if (!fill()) return std::exchange(buffer_, {});
+    }
+  }
+
+  /// Whether the agent closes, without a byte more.
+  bool is_closed() { return buffer_.empty() && !fill() && buffer_.empty(); }
+
+ private:
+  bool fill() {
+    char bytes[65536];
+    const auto size = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+    if (size > 0) buffer_.append(bytes, static_cast<std::size_t>(size));
+    return size > 0;
+  }
+
+  sys::Fd socket_;
+  std::string buffer_;
+};
+
+std::string post(std::string_view body, std::string_view headers = "") {
+  return "POST /executions HTTP/1.1\r\nHost: sandbox\r\nContent-Type: application/json\r\nRoombox-Sandbox: "
+         "sandbox-r1\r\n" +
+         std::string(headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body);
+}
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() { start(""); }
+  ~AgentTest() override { stop(SIGKILL); }
+
+  void start(const std::string& token) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    std::string workspace = "/tmp/roombox-agent-test", secret = "ROOMBOX_AGENT_TOKEN=" + token;
+    char agent[] = AGENT_BINARY, port_option[] = "--port=0", address[] = "--address=127.0.0.1";
+    std::string workspace_option = "--workspace=" + workspace;
+    char* argv[] = {agent, port_option, address, workspace_option.data(), nullptr};
+    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+    char* environment[] = {path, secret.data(), nullptr};
+    ASSERT_EQ(::posix_spawn(&pid_, agent, &actions, nullptr, argv, environment), 0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    log_ = sys::Fd(ends[0]);
+    std::string line;
+    for (char c; ::read(log_.get(), &c, 1) == 1 && c != '\n';) line += c;
+    const auto at = line.find("127.0.0.1:");
+    ASSERT_NE(at, line.npos) << line;
+    port_ = std::stoi(line.substr(at + 10));
+  }
+
+  /// The wait status of the agent.
+  int stop(int signal) {
+    int status = -1;
+    if (pid_ > 0) {
+      ::kill(pid_, signal);
+      ::waitpid(pid_, &status, 0);
+    }
+    pid_ = 0;
+    return status;
+  }
+
+  Client connect() const { return Client(port_); }
+  std::string call(std::string_view request) const {
+    auto client = connect();
+    client.send(request);
+    return client.receive();
+  }
+
+  std::string proc(const std::string& file) const {
+    std::ifstream in("/proc/" + std::to_string(pid_) + "/" + file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  pid_t pid_ = 0;
+  int port_ = 0;
+  sys::Fd log_;
+};
+
+TEST_F(AgentTest, IsHealthyAndKnowsItsVersion) {
+  EXPECT_THAT(call("GET /health HTTP/1.1\r\nHost: x\r\n\r\n"), testing::EndsWith("\r\n\r\nok"));
+  EXPECT_THAT(call("GET /version HTTP/1.1\r\nHost: x\r\n\r\n"), HasSubstr(R"({"version":")"));
+}
+
+TEST_F(AgentTest, AnswersAnExecutionInItsFinalShape) {
+  const auto response = call(post(R"({"cmd":"echo 'Hello from sandbox'"})"));
+  EXPECT_THAT(response, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(response, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_THAT(response, HasSubstr(R"("stdout":"Hello from sandbox\n","stderr":"")"));
+  EXPECT_THAT(response, testing::EndsWith(R"("sandboxName":"sandbox-r1"})"));
+}
+
+TEST_F(AgentTest, AnswersARefusalInJson) {
+  EXPECT_THAT(call(post("{}")),
+              testing::AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr(R"("details":{"cmd":[)")));
+  EXPECT_THAT(call(post(R"({"cmd":"true","cwd":"/nowhere"})")),
+              testing::AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr(R"("cwd":["Cannot enter /nowhere)")));
+  EXPECT_THAT(call("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"),
+              testing::AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr(R"("code":"not_found")")));
+}
+
+TEST_F(AgentTest, ServesManyRequestsOnOneConnection) {
+  auto client = connect();
+  for (int i = 0; i < 20; ++i) {
+    client.send(post(R"({"cmd":"echo )" + std::to_string(i) + "\"}"));
+    EXPECT_THAT(client.receive(), HasSubstr("\"stdout\":\"" + std::to_string(i) + "\\n\""));
+  }
+}
+
+TEST_F(AgentTest, AnswersPipelinedRequestsInOrder) {
+  auto client = connect();
+  client.send(post(R"({"cmd":"sleep 0.2; echo first"})") + post(R"({"cmd":"echo second"})"));
+  EXPECT_THAT(client.receive(), HasSubstr("first"));
+  EXPECT_THAT(client.receive(), HasSubstr("second"));
+}
+
+TEST_F(AgentTest, ReadsARequestThatComesByteByByte) {
+  auto client = connect();
+  for (const char byte : post(R"({"cmd":"echo slow"})")) client.send({&byte, 1});
+  EXPECT_THAT(client.receive(), HasSubstr(R"("stdout":"slow\n")"));
+}
+
+TEST_F(AgentTest, ReadsAChunkedBody) {
+  EXPECT_THAT(call("POST /executions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "6\r\n{\"cmd\"\r\n9\r\n:\"echo a\"\r\n1\r\n}\r\n0\r\n\r\n"),
+              HasSubstr(R"("stdout":"a\n")"));
+}
+
+TEST_F(AgentTest, RefusesWhatIsNotHttpAndLivesOn) {
+  for (const std::string garbage :
+       {"\x16\x03\x01\x02garbage\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "POST /executions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST /executions HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"}) {
+    auto client = connect();
+    client.send(garbage);
+    EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 400 ")) << garbage;
+    EXPECT_TRUE(client.is_closed()) << garbage;
+  }
+  EXPECT_THAT(call("GET /health HTTP/1.1\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(AgentTest, RefusesWhatIsTooLarge) {
+  EXPECT_THAT(
+      call("POST /executions HTTP/1.1\r\nContent-Length: " + std::to_string(limits::kBody + 1) + "\r\n\r\n"),
+      testing::AllOf(StartsWith("HTTP/1.1 413 "), HasSubstr(R"("code":"payload_too_large")")));
+  EXPECT_THAT(call("GET / HTTP/1.1\r\nX: " + std::string(20000, 'x') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_F(AgentTest, CancelsWhenTheClientLeaves) {
+  const std::string marker = "sleep 98765";
+  {
+    auto client = connect();
+    client.send(post(R"({"cmd":")" + marker + " & " + marker + "\"}"));
+    // Both are there before the client leaves.
+    while (call(post(R"({"cmd":"pgrep -c -x -f 'sleep 98765'"})")).find("\"2\\n\"") == std::string::npos) {
+    }
+  }
+  const auto left = Clock::now();
+  while (call(post(R"({"cmd":"pgrep -c -x -f 'sleep 98765'"})")).find("\"0\\n\"") == std::string::npos) {
+    ASSERT_LT(Clock::now() - left, 1s);
+  }
+}
+
+TEST_F(AgentTest, AnswersOnlyWhoKnowsTheToken) {
+  stop(SIGKILL);
+  start("secret");
+  constexpr char kBody[] = R"({"cmd":"echo in"})";
+  for (const char* headers : {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer secre\r\n",
+                              "Authorization: Bearer secrets\r\n", "Authorization: secret\r\n"}) {
+    EXPECT_THAT(call(post(kBody, headers)),
+                testing::AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("unauthorized")));
+  }
+  EXPECT_THAT(call(post(kBody, "Authorization: Bearer secret\r\n")), HasSubstr(R"("stdout":"in\n")"));
+}
+
+TEST_F(AgentTest, EndsAtOnceOnSigtermWithItsCommands) {
+  auto client = connect();
+  client.send(post(R"({"cmd":"trap '' TERM; sleep 98764 & sleep 98764; sleep 98764"})"));
+  while (call(post(R"({"cmd":"pgrep -c -x -f 'sleep 98764'"})")).find("\"2\\n\"") == std::string::npos) {
+  }
+  const auto asked = Clock::now();
+  EXPECT_EQ(stop(SIGTERM), 0);
+  EXPECT_LT(Clock::now() - asked, 500ms);
+  EXPECT_TRUE(client.is_closed());  // never an invented result
+}
+
+TEST_F(AgentTest, StaysSmallWhateverACommandPrints) {
+  const auto resident = [this] {
+    const auto status = proc("status");
+    return std::stoi(status.substr(status.find("VmRSS:") + 6));
+  };
+  call(post(R"({"cmd":"head -c 3000000 /dev/zero"})"));
+  const int before = resident();
+  EXPECT_THAT(call(post(R"({"cmd":"yes","timeout_ms":2000})")),
+              testing::AllOf(HasSubstr(R"("truncated":true)"), HasSubstr(R"("exitCode":124)")));
+  EXPECT_LT(resident(), before + 4096);
+}
+
+TEST_F(AgentTest, ServesManyConnectionsAtOnce) {
+  std::vector<Client> clients;
+  for (int i = 0; i < 200; ++i) clients.push_back(connect());
+  for (auto& client : clients) client.send(post(R"({"cmd":"exit 7"})"));
+  for (auto& client : clients) EXPECT_THAT(client.receive(), HasSubstr(R"("exitCode":7)"));
+}
+
+TEST(AgentBinary, SaysWhatIsWrong) {
+  const auto run = [](std::string command) {
+    FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+    std::string out;
+    char bytes[4096];
+    while (const auto size = std::fread(bytes, 1, sizeof bytes, pipe)) out.append(bytes, size);
+    return std::pair(out, WEXITSTATUS(::pclose(pipe)));
+  };
+  const std::string agent = AGENT_BINARY;
+  EXPECT_THAT(run(agent + " --version").first, testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(run(agent + " --user root"), testing::Pair(HasSubstr("commands do not run as root"), 1));
+  EXPECT_THAT(run(agent + " --address nowhere"), testing::Pair(HasSubstr("cannot start"), 1));
+  EXPECT_NE(run(agent + " --nonsense").second, 0);
+}
+
+}  // namespace
+}  // namespace roombox
