@@ -30,6 +30,6 @@ apt_install() {
   say "Installing ${missing[*]}"
   "${as_root[@]}" apt-get update -qq || say "The package lists could not all be refreshed; trying with what there is"
   # Nothing of the user's is removed for ours; and RUNLEVEL keeps a service that comes with a package from starting.
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends --no-remove \
-    -o Dpkg::Use-Pty=0 "${missing[@]}" >&2 </dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y --no-install-recommends \
+    --no-remove -o Dpkg::Use-Pty=0 "${missing[@]}" >&2 </dev/null
 }
