@@ -10,7 +10,7 @@ export WRANGLER_SEND_METRICS=false CLOUDFLARE_CF_FETCH_ENABLED=false
 
 say() { printf '==> %s\n' "$*" >&2; }
 die() {
-  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
 have() { command -v "$1" >/dev/null; }
