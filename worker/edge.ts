@@ -74,6 +74,7 @@ export class EdgeCore {
     try {
       const capacity = head.length * 3; // UTF-8 bytes of a UTF-16 unit, at most
       const input = core.edge_input(capacity + (tail?.byteLength ?? 0));
+      if (input === 0) throw new Error("the core has no memory for a request of this size");
       const { written } = encoder.encodeInto(head, new Uint8Array(core.memory.buffer, input, capacity));
       if (tail) new Uint8Array(core.memory.buffer).set(tail, input + written);
       const decision = call(core, written);

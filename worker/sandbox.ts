@@ -6,8 +6,6 @@ export const OUTCOME_HEADER = "roombox-outcome";
 type Outcome = "start_failed" | "start_timeout" | "at_capacity" | "lost" | "gone";
 
 const AGENT_PORT = 8080;
-/** How long a call waits for its sandbox to take commands. */
-const START_TIMEOUT_MS = 30_000;
 /** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
 const FIRST_KNOCK_MS = 2;
 const LAST_KNOCK_MS = 250;
@@ -24,7 +22,7 @@ export class Sandbox extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    if (this.#container.running) this.#watch(); // it outlived an earlier instance of this object
+    if (ctx.container?.running) this.#watch(); // it outlived an earlier instance of this object
   }
 
   /** Passes a request of the worker to the agent, in a container that is started if none runs. */
@@ -87,7 +85,7 @@ export class Sandbox extends DurableObject<Env> {
       this.#container.start({ enableInternet: false, env: { ROOMBOX_AGENT_TOKEN: token } });
       this.#watch();
     }
-    const deadline = Date.now() + START_TIMEOUT_MS;
+    const deadline = Date.now() + Number(this.env.START_TIMEOUT_MS);
     for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
       try {
         await (await this.#port.fetch("http://sandbox/health")).text();

@@ -1,0 +1,12 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  plugins: [
+    cloudflareTest({
+      wrangler: { configPath: "./wrangler.toml" },
+      miniflare: { bindings: { START_TIMEOUT_MS: "500" } },
+    }),
+  ],
+  test: { include: ["tests/worker/**/*.test.ts"] },
+});
