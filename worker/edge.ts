@@ -90,28 +90,36 @@ export class EdgeCore {
 /** Copies a decision out of the core's memory, where it stays only until the next call. */
 function readDecision(memory: WebAssembly.Memory, at: number): Decision {
   const [action, number = 0, headAt = 0, headLength = 0, bodyAt, bodyLength] = new Uint32Array(memory.buffer, at, 6);
-  const lines = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength)).split("\n");
+  const head = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength));
   switch (action) {
-    case 0:
-      return {
-        action: "answer",
-        response: new Response(new Uint8Array(memory.buffer, bodyAt, bodyLength), {
-          status: number,
-          headers: lines.filter(Boolean).map(splitHeader),
-        }),
-      };
+    case 0: {
+      const body = decoder.decode(new Uint8Array(memory.buffer, bodyAt, bodyLength));
+      return { action: "answer", response: new Response(body, { status: number, headers: answerHeaders(head) }) };
+    }
     case 1:
       return { action: "readBody", limit: number };
     case 2: {
-      const [sandbox = "", requestLine = "", ...headers] = lines;
+      const [sandbox = "", requestLine = "", ...headers] = head.split("\n");
       const [method = "", path = ""] = requestLine.split(" ");
       return { action: "forward", sandbox, method, path, headers: headers.filter(Boolean).map(splitHeader) };
     }
     case 3:
-      return { action: "destroy", sandbox: lines[0] ?? "" };
+      return { action: "destroy", sandbox: head.trimEnd() };
     default:
       throw new Error(`the core decided on an unknown action ${action}`);
   }
+}
+
+/** The heads of answers are a handful, all from the core's tables; a Response takes made Headers at half the price. */
+const headersOf = new Map<string, Headers>();
+
+function answerHeaders(head: string): Headers {
+  let headers = headersOf.get(head);
+  if (!headers) {
+    headers = new Headers(head.split("\n").filter(Boolean).map(splitHeader));
+    headersOf.set(head, headers);
+  }
+  return headers;
 }
 
 function splitHeader(line: string): [string, string] {

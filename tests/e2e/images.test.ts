@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { containerOf, docker, exec, newRoom, remove } from "./client";
+
+// The agent is one static binary: here in an image that has no bash, no user of ours and no /workspace.
+
+const name = `roombox-e2e-no-bash-${process.pid}`;
+const context = mkdtempSync(join(tmpdir(), "roombox-e2e-"));
+let url = "";
+
+beforeAll(async () => {
+  const room = newRoom();
+  await exec(room, "true");
+  docker("cp", `${await containerOf(room)}:/usr/local/bin/roombox-agent`, context);
+  await remove(room);
+  const lines = [
+    "FROM debian:trixie-slim",
+    "RUN rm /bin/bash",
+    "COPY roombox-agent /",
+    'ENTRYPOINT ["/roombox-agent"]',
+  ];
+  writeFileSync(join(context, "Dockerfile"), lines.join("\n"));
+  docker("build", "--quiet", "--tag", name, context);
+  docker("run", "--detach", "--name", name, "--publish", "127.0.0.1::8080", name);
+  url = `http://${docker("port", name, "8080")}`;
+});
+afterAll(() => {
+  docker("rm", "--force", name);
+  docker("rmi", name);
+  rmSync(context, { recursive: true });
+});
+
+it("runs commands by /bin/sh, unprivileged, in a /workspace that it made", async () => {
+  const run = async (cmd: string) => {
+    const response = await fetch(`${url}/executions`, { method: "POST", body: JSON.stringify({ cmd }) });
+    return ((await response.json()) as { result: { stdout: string } }).result.stdout;
+  };
+  expect(await run("echo $0; id -u; pwd; touch file && ls")).toBe("sh\n1000\n/workspace\nfile\n");
+  expect(await run(`echo ${"x".repeat(200_000)} | wc -c`)).toBe("200001\n");
+});
+
+it("ends at once when the container is stopped", () => {
+  const began = performance.now();
+  docker("stop", name); // SIGTERM, then ten seconds of patience
+  expect(performance.now() - began).toBeLessThan(3000);
+  expect(docker("inspect", "--format", "{{.State.ExitCode}}", name)).toBe("0");
+});
