@@ -34,11 +34,16 @@ std::string read_file(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+template <typename Value>
+Value random_value() {
+  Value value{};
+  require("getrandom", [&] { return ::getrandom(&value, sizeof value, 0); });
+  return value;
+}
+
 std::string random_boot_id() {
-  std::array<unsigned char, 6> bytes;
-  require("getrandom", [&] { return ::getrandom(bytes.data(), bytes.size(), 0); });
   std::string id;
-  for (const unsigned char byte : bytes) {
+  for (const unsigned char byte : random_value<std::array<unsigned char, 6>>()) {
     char hex[3];
     std::snprintf(hex, sizeof hex, "%02x", byte);
     id += hex;
@@ -93,7 +98,7 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
       config_(std::move(config)),
       boot_id_(random_boot_id()),
       reaper_(io),
-      marks_(read_file("/proc/self/gid_map")),
+      marks_(read_file("/proc/self/gid_map"), random_value<std::uint32_t>()),
       dev_null_(require("open", [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); })),
       read_buffer_(limits::kReadChunk) {
   if (::geteuid() != 0)

@@ -147,7 +147,7 @@ bool is_alive_with_mark(std::string_view status, gid_t mark) {
   return (letter != "Z" && letter != "X") || parse<int>(next_token(threads)).value_or(0) > 1;
 }
 
-MarkRange::MarkRange(std::string_view gid_map) {
+MarkRange::MarkRange(std::string_view gid_map, std::uint32_t random) {
   while (!gid_map.empty()) {
     const auto end = std::min(gid_map.find('\n'), gid_map.size());
     auto row = gid_map.substr(0, end);
@@ -164,7 +164,7 @@ MarkRange::MarkRange(std::string_view gid_map) {
     }
   }
   if (first_ == 0) throw std::runtime_error("/proc/self/gid_map leaves no group ids to mark executions with");
-  next_ = first_;
+  next_ = first_ + random % (last_ - first_ + 1);
 }
 
 gid_t MarkRange::next() {

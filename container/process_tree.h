@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ namespace roombox {
 /// user_namespaces(7)), so none can shed it.
 class MarkRange {
  public:
-  /// The marks that this user namespace can map, by text of the form of /proc/self/gid_map.
-  explicit MarkRange(std::string_view gid_map);
+  /// The marks that this user namespace can map, by text of the form of /proc/self/gid_map. They begin at a
+  /// place that `random` chooses, so that two agents that see each other's processes rarely share one.
+  MarkRange(std::string_view gid_map, std::uint32_t random);
 
   /// The next mark. Comes around only after the whole range was used.
   gid_t next();

@@ -75,7 +75,6 @@ class Input {
   char* resize(std::size_t size) {
     if (size > capacity_ || !bytes_) {
       release();
-      // At least one byte, for an address that is not null.
       const std::size_t wanted = size > kInputKept ? size : kInputKept;
       bytes_.reset(static_cast<char*>(std::malloc(wanted)));  // new would trap when memory is out
       capacity_ = bytes_ ? wanted : 0;
@@ -220,6 +219,7 @@ const EdgeResult* publish_fault() {
 using namespace roombox::edge;
 
 ROOMBOX_EXPORT(edge_input) char* edge_input(std::size_t size) {
+  state().input.consume();  // in case a host asks twice
   return size > kInputMax ? nullptr : state().input.resize(size);
 }
 

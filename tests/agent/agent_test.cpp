@@ -260,8 +260,10 @@ TEST_F(AgentTest, StaysSmallWhateverACommandPrints) {
   };
   call(post(R"({"cmd":"head -c 3000000 /dev/zero"})"));
   const int before = resident();
-  EXPECT_THAT(call(post(R"({"cmd":"yes","timeout_ms":2000})")),
-              testing::AllOf(HasSubstr(R"("truncated":true)"), HasSubstr(R"("exitCode":124)")));
+  const auto response =
+      call(post(R"({"cmd":"yes","timeout_ms":2000})"));  // megabytes: not for a matcher to print
+  EXPECT_NE(response.find(R"("truncated":true)"), response.npos);
+  EXPECT_NE(response.find(R"("exitCode":124)"), response.npos);
   EXPECT_LT(resident(), before + 4096);
 }
 

@@ -28,13 +28,13 @@ TEST(ProcessTree, CountsAZombieAsDeadUnlessItsThreadsRunOn) {
 }
 
 TEST(MarkRange, TakesTheUpperPartOfAFullMapping) {
-  MarkRange marks("         0          0 4294967295\n");
+  MarkRange marks("         0          0 4294967295\n", 0);
   EXPECT_EQ(marks.next(), 0x1000'0000u);
   EXPECT_EQ(marks.next(), 0x1000'0001u);
 }
 
 TEST(MarkRange, StaysInsideASmallMappingAndComesAround) {
-  MarkRange marks("0 100000 1\n1 200000 8\n");  // ids 0 to 8
+  MarkRange marks("0 100000 1\n1 200000 8\n", 4 * 7);  // ids 0 to 8
   EXPECT_EQ(marks.next(), 5u);
   EXPECT_EQ(marks.next(), 6u);
   EXPECT_EQ(marks.next(), 7u);
@@ -42,9 +42,16 @@ TEST(MarkRange, StaysInsideASmallMappingAndComesAround) {
   EXPECT_EQ(marks.next(), 5u);
 }
 
+TEST(MarkRange, BeginsWhereItIsTold) {
+  EXPECT_EQ(MarkRange("0 0 4294967295\n", 77).next(), 0x1000'0000u + 77);
+  EXPECT_EQ(MarkRange("0 0 8\n", 4 * 100 + 2).next(), 6u);  // of 4 to 7
+  MarkRange full("0 0 4294967295\n", 0xffff'ffff);
+  EXPECT_GE(full.next(), 0x1000'0000u);
+}
+
 TEST(MarkRange, RefusesAMappingWithoutRoom) {
-  EXPECT_THROW(MarkRange(""), std::runtime_error);
-  EXPECT_THROW(MarkRange("0 1000 1\n"), std::runtime_error);
+  EXPECT_THROW(MarkRange("", 0), std::runtime_error);
+  EXPECT_THROW(MarkRange("0 1000 1\n", 0), std::runtime_error);
 }
 
 }  // namespace

@@ -1,0 +1,64 @@
+// The module as a host loads it, of either toolchain: EDGE_MODULE names its file.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+const bytes = readFileSync(process.env.EDGE_MODULE);
+const module = new WebAssembly.Module(bytes);
+const HEAD = "POST http://x/api/rooms/room-123/sandbox/exec\ncontent-type:application/json\n";
+const [ANSWER, READ_BODY, FORWARD] = [0, 1, 2];
+
+function instantiate() {
+  const { exports } = new WebAssembly.Instance(module, {});
+  exports._initialize?.();
+  return exports;
+}
+
+function decide(core, head, body) {
+  const input = core.edge_input(head.length + (body?.length ?? 0));
+  assert.notEqual(input, 0);
+  new Uint8Array(core.memory.buffer).set(Buffer.from(head), input);
+  if (body) new Uint8Array(core.memory.buffer).set(body, input + head.length);
+  const at = core.edge_decide(head.length, body?.length ?? -1);
+  const [action, number, headAt, headSize, bodyAt, bodySize] = new Uint32Array(core.memory.buffer, at, 6);
+  const text = (from, size) => Buffer.from(core.memory.buffer, from, size).toString();
+  return { action, number, head: text(headAt, headSize), body: text(bodyAt, bodySize) };
+}
+
+test("imports nothing, and is small", () => {
+  assert.deepEqual(WebAssembly.Module.imports(module), []);
+  assert.ok(gzipSync(bytes, { level: 9 }).length < 60 * 1024);
+});
+
+test("decides", () => {
+  const core = instantiate();
+  assert.deepEqual(decide(core, HEAD), { action: READ_BODY, number: 4 << 20, head: "", body: "" });
+  const forward = decide(core, HEAD, Buffer.from('{"cmd":"true"}'));
+  assert.equal(forward.action, FORWARD);
+  assert.match(forward.head, /^sandbox-room-123\nPOST \/executions\n/);
+});
+
+test("refuses input larger than any request", () => {
+  const core = instantiate();
+  assert.equal(core.edge_input(64 << 20), 0);
+  assert.equal(decide(core, HEAD).action, READ_BODY);
+});
+
+test("has memory for the largest bodies, one after another", () => {
+  const core = instantiate();
+  const largest = 4 << 20;
+  for (const body of [
+    Buffer.from(`{"cmd":"${"x".repeat(largest - 10)}"}`),
+    Buffer.from(`{"cmd":"${"\\u00e9".repeat((largest - 10) / 6)}"}`),
+    Buffer.alloc(largest, "["),
+    Buffer.from(`{"env":{${Array.from({ length: 200_000 }, (_, i) => `"A${i}":""`)}}}`),
+  ]) {
+    for (let i = 0; i < 10; i++) {
+      const { action, number } = decide(core, HEAD, body);
+      assert.deepEqual([action, number], [ANSWER, 400]);
+    }
+  }
+  assert.equal(decide(core, HEAD, Buffer.from('{"cmd":"true"}')).action, FORWARD);
+  assert.ok(core.memory.buffer.byteLength < 40 << 20, `${core.memory.buffer.byteLength} bytes`);
+});

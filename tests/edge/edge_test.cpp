@@ -1,0 +1,194 @@
+#include "wasm/edge.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/edge/decisions.h"
+#include "wasm/protocol/limits.h"
+
+namespace roombox::edge {
+namespace {
+
+Answer answer_to(std::string_view method, std::string_view url) {
+  Request request = exec_call();
+  request.method = method;
+  request.url = url;
+  return expect<Answer>(decide(request));
+}
+
+int status_of(const Request& request) {
+  return expect<Answer>(decide(request)).status;
+}
+
+TEST(Edge, AsksForTheBodyBeforeItDecides) {
+  EXPECT_EQ(expect<ReadBody>(decide(exec_call())).limit, limits::kBody);
+}
+
+TEST(Edge, ForwardsAValidCommandToItsRoom) {
+  const Forward forward = expect<Forward>(decide(exec_call(R"({"cmd":"true"})")));
+  EXPECT_EQ(forward.sandbox, "sandbox-room-123");
+  EXPECT_EQ(forward.method, "POST");
+  EXPECT_EQ(forward.path, "/executions");
+  EXPECT_EQ(forward.headers.size(), 3u);
+  EXPECT_EQ(header(forward.headers, "Roombox-Sandbox"), "sandbox-room-123");
+  EXPECT_EQ(header(forward.headers, "Roombox-Dialect"), "rooms");
+  EXPECT_EQ(header(forward.headers, "Content-Type"), "application/json");
+}
+
+TEST(Edge, AnswersAnInvalidCommandAsThePublishedPageDoes) {
+  const Answer answer = expect<Answer>(decide(exec_call(R"({"cmd":""})")));
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "application/json");
+  EXPECT_EQ(header(answer.headers, "Cache-Control"), "no-store");
+  EXPECT_EQ(
+      answer.body,
+      R"({"error":"invalid request","details":{"cmd":["Command cannot be empty"]},"code":"invalid_request"})");
+}
+
+TEST(Edge, IgnoresTheQuery) {
+  Request request = exec_call(R"({"cmd":"true"})");
+  request.url = "/api/rooms/r/sandbox/exec?cmd=rm&x=/y";
+  EXPECT_EQ(expect<Forward>(decide(request)).sandbox, "sandbox-r");
+}
+
+TEST(Edge, DestroysARoomsSandbox) {
+  Request request{};
+  request.method = "DELETE";
+  request.url = "/api/rooms/room-123";
+  EXPECT_EQ(expect<Destroy>(decide(request)).sandbox, "sandbox-room-123");
+}
+
+TEST(Edge, TellsItsHealth) {
+  for (std::string_view method : {"GET", "HEAD"}) {
+    const Answer answer = answer_to(method, "/health");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "ok");
+    EXPECT_EQ(header(answer.headers, "Content-Type"), "text/plain");
+  }
+}
+
+TEST(Edge, WantsARoomId) {
+  for (std::string_view path : {"/api/rooms", "/api/rooms/", "/api/rooms//sandbox/exec", "/api/rooms?x=y"}) {
+    for (std::string_view method : {"GET", "POST", "DELETE"}) {
+      const Answer answer = answer_to(method, path);
+      EXPECT_EQ(answer.status, 404) << path;
+      EXPECT_EQ(answer.body, R"({"error":"not found - room ID is required","code":"not_found"})") << path;
+    }
+  }
+}
+
+TEST(Edge, SaysWhatThereIsWhereThereIsNothing) {
+  for (std::string_view path :
+       {"/", "", "/api", "/healthz", "/api/rooms/a/b/sandbox/exec", "/api/rooms/r/sandbox", "/api/rooms/r/",
+        "/api/rooms/r/sandbox/exec/", "/api/rooms/%zz/x", "nonsense"}) {
+    const Answer answer = answer_to("POST", path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(answer.body,
+              R"({"error":"not found - there is GET /health, POST /api/rooms/{roomID}/sandbox/exec, )"
+              R"(DELETE /api/rooms/{roomID}","code":"not_found"})");
+  }
+}
+
+TEST(Edge, AllowsOnlyTheMethodsThereAre) {
+  struct Case {
+    std::string_view path;
+    std::string_view allow;
+    std::string_view method;
+  };
+  constexpr Case kCases[] = {{"/api/rooms/r/sandbox/exec", "POST", "POST"},
+                             {"/api/rooms/r", "DELETE", "DELETE"},
+                             {"/health", "GET, HEAD", "GET"}};
+  for (const Case& c : kCases) {
+    for (std::string_view method : {"PUT", "OPTIONS", "PATCH", "TRACE", "post", "", "P\xFF"}) {
+      const Answer answer = answer_to(method, c.path);
+      EXPECT_EQ(answer.status, 405) << method << c.path;
+      EXPECT_EQ(header(answer.headers, "Allow"), c.allow);
+      EXPECT_EQ(answer.body, "{\"error\":\"method not allowed - only " + std::string(c.method) +
+                                 " is supported\",\"code\":\"method_not_allowed\"}");
+    }
+  }
+  EXPECT_EQ(answer_to("HEAD", "/api/rooms/r/sandbox/exec").status, 405);
+  EXPECT_EQ(answer_to("GET", "/api/rooms/r").status, 405);
+}
+
+TEST(Edge, ExplainsTheRuleOfRoomIds) {
+  for (std::string_view path : {"/api/rooms/a%2Fb", "/api/rooms/-a", "/api/rooms/..", "/api/rooms/a%00b"}) {
+    const Answer answer = answer_to("DELETE", path);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_EQ(answer.body,
+              R"({"error":"invalid request","details":{"roomID":["A room ID has 1 to 64 characters of )"
+              R"(A-Z a-z 0-9 . _ - and begins and ends with a letter or digit"]},"code":"invalid_request"})");
+  }
+}
+
+TEST(Edge, WantsJsonByAnyOfItsSpellings) {
+  for (std::string_view type : {"application/json", "Application/JSON", "application/json; charset=utf-8",
+                                "application/json;a=\"b;c\"", " application/json\t;", "application/json "}) {
+    Request request = exec_call();
+    request.content_type = type;
+    expect<ReadBody>(decide(request));
+  }
+  for (std::string_view type :
+       {"", "text/plain", "application/jsonp", "application/json, text/plain", "json",
+        "application/x-www-form-urlencoded", ";application/json", " ", "application/problem+json"}) {
+    Request request = exec_call(R"({"cmd":"true"})");
+    request.content_type = type;
+    EXPECT_EQ(status_of(request), 415) << type;
+  }
+}
+
+TEST(Edge, TakesNoEncodedBody) {
+  Request request = exec_call();
+  request.content_encoding = "Identity";
+  expect<ReadBody>(decide(request));
+  for (std::string_view encoding : {"gzip", "br", "identity, gzip", "x"}) {
+    request.content_encoding = encoding;
+    EXPECT_EQ(status_of(request), 415) << encoding;
+  }
+}
+
+TEST(Edge, RefusesADeclaredLengthOverTheLimitUnread) {
+  Request request = exec_call();
+  for (std::string_view length : {"4194305", "99999999999999999999999999", "18446744073709551616"}) {
+    request.content_length = length;
+    EXPECT_EQ(status_of(request), 413) << length;
+  }
+  for (std::string_view length : {"4194304", "0", "", "-1", "+5", "4194305x", "x", " 4194305", "0x400001"}) {
+    request.content_length = length;
+    EXPECT_EQ(expect<ReadBody>(decide(request)).limit, limits::kBody) << length;
+  }
+}
+
+TEST(Edge, RefusesABodyOverTheLimit) {
+  std::string body = R"({"cmd":"true"})";
+  body.resize(limits::kBody, ' ');
+  expect<Forward>(decide(exec_call(body)));
+  body += ' ';
+  const Answer answer = expect<Answer>(decide(exec_call(body)));
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.body,
+            R"({"error":"payload too large - a body has at most 4194304 bytes","code":"payload_too_large"})");
+}
+
+// Path, method, room id, type, length, body: each is looked at only when those before it are right.
+TEST(Edge, ChecksInOrder) {
+  Request request{};
+  request.method = "GET";
+  request.url = "/api/rooms/-/sandbox/exe";
+  request.content_length = "999999999";
+  EXPECT_EQ(status_of(request), 404);
+  request.url = "/api/rooms/-/sandbox/exec";
+  EXPECT_EQ(status_of(request), 405);
+  request.method = "POST";
+  EXPECT_EQ(status_of(request), 400);
+  request.url = "/api/rooms/r/sandbox/exec";
+  EXPECT_EQ(status_of(request), 415);
+  request.content_type = "application/json";
+  EXPECT_EQ(status_of(request), 413);
+  request.content_length = "2";
+  expect<ReadBody>(decide(request));
+  request.body = "[]";
+  EXPECT_EQ(status_of(request), 400);
+}
+
+}  // namespace
+}  // namespace roombox::edge

@@ -1,0 +1,118 @@
+#include "wasm/protocol/execution.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace roombox {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+using std::chrono::sys_days;
+using std::chrono::year;
+
+ExecutionView finished() {
+  ExecutionView view;
+  view.id = "exec_1";
+  view.status = Status::Completed;
+  view.exit_code = 0;
+  view.out = "Hello from sandbox\n";
+  view.command = "echo 'Hello from sandbox'";
+  view.duration = 12ms;
+  view.started_at = sys_days(year(2026) / 11 / 29) + 15h + 39min + 1s + 5ms;
+  return view;
+}
+
+json result(const ExecutionView& view) {
+  return json::parse(render(view, "sandbox-r", Dialect::Rooms), nullptr, false).value("result", json());
+}
+
+TEST(Execution, RendersTheAnswerOfAnExecCall) {
+  EXPECT_EQ(render(finished(), "sandbox-room-123", Dialect::Rooms),
+            R"({"result":{"id":"exec_1","status":"completed","exitCode":0,"signal":null,"success":true,)"
+            R"("stdout":"Hello from sandbox\n","stderr":"","truncated":false,"oom":false,)"
+            R"("command":"echo 'Hello from sandbox'","duration":12,"timestamp":"2026-11-29T15:39:01.005Z"},)"
+            R"("sandboxName":"sandbox-room-123"})");
+}
+
+TEST(Execution, SucceedsOnlyWhenCompletedWithZero) {
+  ExecutionView view = finished();
+  EXPECT_EQ(result(view)["success"], true);
+  view.exit_code = 3;
+  EXPECT_EQ(result(view)["success"], false);
+  EXPECT_EQ(result(view)["exitCode"], 3);
+  view.exit_code = 0;
+  view.status = Status::Cancelled;
+  EXPECT_EQ(result(view)["success"], false);
+}
+
+TEST(Execution, TellsHowItEnded) {
+  ExecutionView view = finished();
+  view.status = Status::Timeout;
+  view.exit_code = 124;
+  view.signal = "SIGKILL";
+  view.oom = true;
+  EXPECT_EQ(result(view)["status"], "timeout");
+  EXPECT_EQ(result(view)["signal"], "SIGKILL");
+  EXPECT_EQ(result(view)["oom"], true);
+  view.status = Status::Running;
+  view.exit_code.reset();
+  EXPECT_EQ(result(view)["exitCode"], nullptr);
+}
+
+TEST(Execution, NamesItsStatuses) {
+  EXPECT_EQ(name(Status::Running), "running");
+  EXPECT_EQ(name(Status::Completed), "completed");
+  EXPECT_EQ(name(Status::Timeout), "timeout");
+  EXPECT_EQ(name(Status::Cancelled), "cancelled");
+  EXPECT_EQ(name(Status::Failed), "failed");
+}
+
+TEST(Execution, ShowsAnyBytes) {
+  ExecutionView view = finished();
+  view.out = std::string_view("a\0\x1B\xFFz", 5);
+  view.err = "\xC3";
+  EXPECT_EQ(result(view)["stdout"], std::string("a\0\x1B\xEF\xBF\xBDz", 7));
+  EXPECT_EQ(result(view)["stderr"], "\xEF\xBF\xBD");
+}
+
+TEST(Execution, LeavesOutACharacterThatTruncationCut) {
+  ExecutionView view = finished();
+  view.out = "ab\xE2\x82";
+  view.err = "\xFF";
+  view.truncated = true;
+  EXPECT_EQ(result(view)["truncated"], true);
+  EXPECT_EQ(result(view)["stdout"], "ab");
+  EXPECT_EQ(result(view)["stderr"], "\xEF\xBF\xBD");  // no part of a character, so not of a cut one
+}
+
+TEST(Execution, RendersLargeOutputWhole) {
+  const std::string output(1u << 20, '\n');
+  ExecutionView view = finished();
+  view.out = output;
+  EXPECT_EQ(result(view)["stdout"], output);
+}
+
+TEST(Execution, DatesAsJavaScriptDoes) {
+  struct Case {
+    std::chrono::system_clock::time_point time;
+    std::string_view text;
+  };
+  const Case cases[] = {
+      {{}, "1970-01-01T00:00:00.000Z"},
+      {sys_days(year(2000) / 2 / 29) + 23h + 59min + 59s + 999ms, "2000-02-29T23:59:59.999Z"},
+      {sys_days(year(2100) / 3 / 1), "2100-03-01T00:00:00.000Z"},
+      {sys_days(year(2024) / 12 / 31) + 1ms + 900us, "2024-12-31T00:00:00.001Z"},
+      {sys_days(year(1969) / 12 / 31) + 23h + 30min, "1969-12-31T23:30:00.000Z"},
+  };
+  for (const Case& c : cases) {
+    ExecutionView view = finished();
+    view.started_at = c.time;
+    EXPECT_EQ(result(view)["timestamp"], json(c.text));
+  }
+}
+
+}  // namespace
+}  // namespace roombox

@@ -1,0 +1,76 @@
+#include "wasm/router.h"
+
+#include <gtest/gtest.h>
+
+namespace roombox::edge {
+namespace {
+
+TEST(PathOf, CutsOriginQueryAndFragment) {
+  struct Case {
+    std::string_view url;
+    std::string_view path;
+  };
+  constexpr Case kCases[] = {
+      {"/a/b", "/a/b"},
+      {"/a?b=/c", "/a"},
+      {"/a#b?c", "/a"},
+      {"https://host/a/b?c#d", "/a/b"},
+      {"http://host:8787/a", "/a"},
+      {"http://host", ""},
+      {"http://host?/a", ""},
+      {"http://host#/a", ""},
+      {"//host/a", "//host/a"},  // begins with a slash: a path, not an authority
+      {"/a/http://host/b", "/a/http://host/b"},
+      {"a/http://host/b", ""},
+      {"a?http://host/b", ""},
+      {"", ""},
+      {"a", ""},
+      {":", ""},
+      {"http:", ""},
+      {"http://", ""},
+      {"http:/a", ""},
+      {"/a%2Fb", "/a%2Fb"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(path_of(c.url), c.path) << c.url;
+}
+
+TEST(Match, ComparesSegmentBySegment) {
+  constexpr std::string_view kPattern = "/api/rooms/{roomID}/sandbox/exec";
+  const auto found = match(kPattern, "/api/rooms/a%2Fb/sandbox/exec");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->room, "a%2Fb");
+  const auto empty = match(kPattern, "/api/rooms//sandbox/exec");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->room, "");
+  constexpr std::string_view kOthers[] = {"",
+                                          "/",
+                                          "/api/rooms/r",
+                                          "/api/rooms/r/sandbox",
+                                          "/api/rooms/r/sandbox/",
+                                          "/api/rooms/r/sandbox/exec/",
+                                          "/api/rooms/r/s/sandbox/exec",
+                                          "/api/rooms/r/sandbox/exe",
+                                          "/api/rooms/r/sandbox/execs",
+                                          "/API/rooms/r/sandbox/exec",
+                                          "//api/rooms/r/sandbox/exec",
+                                          "api/rooms/r/sandbox/exec",
+                                          "/api/rooms/r/sandbox%2Fexec"};
+  for (std::string_view path : kOthers) EXPECT_FALSE(match(kPattern, path)) << path;
+}
+
+TEST(Match, TakesAnEmptyLastSegment) {
+  const auto found = match("/api/rooms/{roomID}", "/api/rooms/");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->room, "");
+  EXPECT_FALSE(match("/api/rooms/{roomID}", "/api/rooms"));
+  EXPECT_FALSE(match("/health", "/health/"));
+  EXPECT_TRUE(match("/health", "/health"));
+}
+
+TEST(HasRoom, SaysWhetherAPatternNamesOne) {
+  EXPECT_TRUE(has_room("/api/rooms/{roomID}"));
+  EXPECT_FALSE(has_room("/health"));
+}
+
+}  // namespace
+}  // namespace roombox::edge
