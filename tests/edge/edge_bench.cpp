@@ -1,4 +1,5 @@
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <string>
 #include <string_view>
@@ -68,4 +69,11 @@ BENCHMARK(write_1_mb_of_output);
 }  // namespace
 }  // namespace roombox::edge
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  // Keeps what was allocated, as WebAssembly does: otherwise each large body pays for fresh pages of the
+  // kernel's.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

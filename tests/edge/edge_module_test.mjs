@@ -52,6 +52,8 @@ test("has memory for the largest bodies, one after another", () => {
     Buffer.from(`{"cmd":"${"x".repeat(largest - 10)}"}`),
     Buffer.from(`{"cmd":"${"\\u00e9".repeat((largest - 10) / 6)}"}`),
     Buffer.alloc(largest, "["),
+    Buffer.from(`{"cmd":"${"x".repeat(largest - 8)}`), // not closed: the parser copies the token into its error, too
+    Buffer.alloc(largest, "7"),
     Buffer.from(`{"env":{${Array.from({ length: 200_000 }, (_, i) => `"A${i}":""`)}}}`),
   ]) {
     for (let i = 0; i < 10; i++) {
@@ -60,5 +62,5 @@ test("has memory for the largest bodies, one after another", () => {
     }
   }
   assert.equal(decide(core, HEAD, Buffer.from('{"cmd":"true"}')).action, FORWARD);
-  assert.ok(core.memory.buffer.byteLength < 40 << 20, `${core.memory.buffer.byteLength} bytes`);
+  assert.ok(core.memory.buffer.byteLength <= 56 << 20, `${core.memory.buffer.byteLength} bytes`); // of 64 MiB at most
 });
