@@ -41,6 +41,7 @@ class Engine {
   std::string boot_id_;
   Reaper reaper_;
   MarkRange marks_;
+  OomCounter oom_counter_;
   sys::Fd dev_null_;
   std::vector<char> read_buffer_;
   std::uint64_t count_ = 0;

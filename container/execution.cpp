@@ -40,6 +40,7 @@ Execution::Execution(ExecutionContext context, std::string id, std::string comma
 
 void Execution::start(SpawnRequest spawn_request) {
   mark_ = spawn_request.mark;
+  oom_kills_before_ = context_.oom_counter.count();
   const std::string directory = spawn_request.directory, shell = spawn_request.shell;
   auto spawned = spawn(std::move(spawn_request));
   if (!spawned) {
@@ -53,11 +54,10 @@ void Execution::start(SpawnRequest spawn_request) {
 
   context_.reaper.watch(pid_, std::move(spawned->pidfd),
                         [self = shared_from_this(), directory, shell](Exit exit) {
-                          self->exit_ = exit;
                           if (const auto failure = launch_failure(*self->launch_))
                             self->error_ = launch_error(*failure, directory, shell);
                           self->launch_.reset();
-                          self->end_if_over();
+                          self->on_exit(exit);
                         });
   watch(Stream::Stdout);
   watch(Stream::Stderr);
@@ -67,12 +67,22 @@ void Execution::start(SpawnRequest spawn_request) {
   });
 }
 
+void Execution::on_exit(Exit exit) {
+  exit_ = exit;
+  // What the kernel kills for want of memory ends by SIGKILL, of itself or as the shell tells it of its
+  // child.
+  const bool killed = exit.signal == SIGKILL || exit.code == kExitSignalBase + SIGKILL;
+  oom_ = killed && !stopped_ && context_.oom_counter.count() > oom_kills_before_;
+  end_if_over();
+}
+
 ExecutionView Execution::view() const {
   ExecutionView view;
   view.id = id_;
   view.out = log_.stored(Stream::Stdout);
   view.err = log_.stored(Stream::Stderr);
   view.truncated = log_.truncated();
+  view.oom = oom_;
   view.command = command_;
   view.duration = duration_;
   view.started_at = started_at_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "container/asio.h"
+#include "container/oom_counter.h"
 #include "container/output_log.h"
 #include "container/process_tree.h"
 #include "container/reaper.h"
@@ -23,6 +24,7 @@ namespace roombox {
 struct ExecutionContext {
   asio::io_context& io;
   Reaper& reaper;
+  const OomCounter& oom_counter;
   /// Where pipes are read into; one buffer is enough, since one thread reads and the log copies.
   std::vector<char>& read_buffer;
 };
@@ -64,6 +66,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void watch(Stream stream);
   void read(Stream stream);
   void stop(Status why);
+  void on_exit(Exit exit);
   void end_if_over();
   void end();
   Pipe& pipe(Stream stream) { return *pipes_[static_cast<std::size_t>(stream)]; }
@@ -85,6 +88,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   pid_t pid_ = 0;
   gid_t mark_ = 0;
 
+  std::uint64_t oom_kills_before_ = 0;
+  bool oom_ = false;
   std::optional<Exit> exit_;             ///< Of the shell.
   std::optional<Status> stopped_;        ///< Why it was stopped, if it was.
   std::optional<TreeDeath> tree_death_;  ///< Of a stopped one.

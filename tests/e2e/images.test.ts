@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { containerOf, docker, exec, newRoom, remove } from "./client";
+import { containerOf, docker, type ExecResult, exec, newRoom, remove } from "./client";
 
 // The agent is one static binary: here in an image that has no bash, no user of ours and no /workspace.
 
@@ -23,7 +23,19 @@ beforeAll(async () => {
   ];
   writeFileSync(join(context, "Dockerfile"), lines.join("\n"));
   docker("build", "--quiet", "--tag", name, context);
-  docker("run", "--detach", "--name", name, "--publish", "127.0.0.1::8080", name);
+  docker(
+    "run",
+    "--detach",
+    "--name",
+    name,
+    "--memory",
+    "64m",
+    "--memory-swap",
+    "64m",
+    "--publish",
+    "127.0.0.1::8080",
+    name,
+  );
   url = `http://${docker("port", name, "8080")}`;
 });
 afterAll(() => {
@@ -32,13 +44,20 @@ afterAll(() => {
   rmSync(context, { recursive: true });
 });
 
+async function run(cmd: string): Promise<ExecResult> {
+  const response = await fetch(`${url}/executions`, { method: "POST", body: JSON.stringify({ cmd }) });
+  return ((await response.json()) as { result: ExecResult }).result;
+}
+
 it("runs commands by /bin/sh, unprivileged, in a /workspace that it made", async () => {
-  const run = async (cmd: string) => {
-    const response = await fetch(`${url}/executions`, { method: "POST", body: JSON.stringify({ cmd }) });
-    return ((await response.json()) as { result: { stdout: string } }).result.stdout;
-  };
-  expect(await run("echo $0; id -u; pwd; touch file && ls")).toBe("sh\n1000\n/workspace\nfile\n");
-  expect(await run(`echo ${"x".repeat(200_000)} | wc -c`)).toBe("200001\n");
+  expect((await run("echo $0; id -u; pwd; touch file && ls")).stdout).toBe("sh\n1000\n/workspace\nfile\n");
+  expect((await run(`echo ${"x".repeat(200_000)} | wc -c`)).stdout).toBe("200001\n");
+});
+
+it("tells a command that ran out of memory from one that was killed, and lives on", async () => {
+  expect(await run("tail /dev/zero")).toMatchObject({ exitCode: 137, oom: true, status: "completed" });
+  expect(await run("kill -9 $$")).toMatchObject({ exitCode: 137, oom: false, signal: "SIGKILL" });
+  expect(await run("echo ok")).toMatchObject({ stdout: "ok\n", oom: false });
 });
 
 it("ends at once when the container is stopped", () => {
