@@ -137,6 +137,10 @@ TEST(ExecRequest, BoundsTheEnvironment) {
       faults(env_of(1, 131'071 - 2)),
       "env: Too big: expected a name and its value to have <=131070 bytes together (variable \"V0\")\n");
   EXPECT_EQ(faults(env_of(4, 131'072 - 4)), "ok");  // V0= and NUL
+  // the same and one more, the shortest there is: a name of one letter, = and NUL
+  std::string over = env_of(4, 131'072 - 4);
+  over.insert(over.find("\"V0\""), R"("A":"",)");
+  EXPECT_EQ(faults(over), "env: Too big: expected record to have <=524288 bytes\n");
   EXPECT_EQ(faults(env_of(5, 131'072 - 4)), "env: Too big: expected record to have <=524288 bytes\n");
 }
 
@@ -165,6 +169,14 @@ TEST(ExecRequest, LooksForFieldsOnTheFirstLevelOnly) {
   EXPECT_EQ(faults(R"([{"cmd":"a"}])"), "body: Invalid input: expected object, received array\n");
   EXPECT_EQ(faults(R"({"cmd":"a","env":{"A":{"B C":[1]}}})"),
             "env: Invalid input: expected string, received object (variable \"A\")\n");
+}
+
+TEST(ExecRequest, GoesOnAfterWhatIsNestedInARecord) {
+  EXPECT_EQ(faults(with(R"("env":{"A":{"B":"x"},"C":[[]],"D":1},"cwd":"x")")),
+            "env: Invalid input: expected string, received object (variable \"A\")\n"
+            "env: Invalid input: expected string, received array (variable \"C\")\n"
+            "env: Invalid input: expected string, received number (variable \"D\")\n"
+            "cwd: Working directory must be an absolute path\n");
 }
 
 TEST(ExecRequest, WantsAnObject) {

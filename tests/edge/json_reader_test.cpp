@@ -37,6 +37,12 @@ std::string nested(std::size_t levels) {
   return std::string(levels, '[') + std::string(levels, ']');
 }
 
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string out;
+  for (std::size_t count = 0; count < times; ++count) out += text;
+  return out;
+}
+
 TEST(JsonReader, HandsOnValuesInTheirOrder) {
   EXPECT_EQ(
       events(R"({"a":[1,-2,"x",null,true,{}],"b":{"c":5.0}})"),
@@ -54,6 +60,7 @@ TEST(JsonReader, BoundsDepth) {
   for (int level = 0; level < 100'000; ++level) objects += "{\"a\":";
   EXPECT_EQ(fault(objects), "Invalid JSON: nested more than 32 levels deep");
   EXPECT_EQ(fault("[" + std::string(100'000, ' ') + nested(31) + "]"), "none");  // levels, not brackets
+  EXPECT_EQ(fault("[[]" + repeated(",[{}]", 100) + "]"), "none");
 }
 
 TEST(JsonReader, SaysWhereAndWhy) {

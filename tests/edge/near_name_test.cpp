@@ -31,6 +31,7 @@ TEST(NearestName, TakesSmallSlips) {
 
 TEST(NearestName, TakesTheNearer) {
   EXPECT_EQ(nearest("cwdd"), "cwd");
+  EXPECT_EQ(nearest("cxd"), "cmd");  // of two that are as near, the first
 }
 
 TEST(NearestName, KeepsSilentOnOthers) {
