@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "container/limits.h"
+#include "container/log.h"
 #include "wasm/protocol/limits.h"
 
 namespace roombox {
@@ -131,6 +132,7 @@ void Execution::stop(Status why) {
   context_.reaper.signal(pid_, SIGKILL);
   kill_tree(context_.io, mark_, [self = shared_from_this()](TreeDeath death) {
     self->tree_death_ = death;
+    if (death == TreeDeath::Overdue) log::error(self->id_ + ": processes outlive SIGKILL");
     self->end_if_over();
   });
 }

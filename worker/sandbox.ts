@@ -65,7 +65,10 @@ export class Sandbox extends DurableObject<Env> {
 
   #ready(): Promise<Outcome | undefined> {
     if (!this.#readiness) {
-      const readiness = this.#start();
+      const readiness = this.#start().catch((error: unknown): Outcome => {
+        console.error(`${this.ctx.id.name}: did not start`, error);
+        return "start_failed";
+      });
       this.#readiness = readiness;
       readiness.then((failure) => {
         if (failure && this.#readiness === readiness) this.#readiness = undefined; // the next call may try again
@@ -88,14 +91,15 @@ export class Sandbox extends DurableObject<Env> {
     const deadline = Date.now() + Number(this.env.START_TIMEOUT_MS);
     for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
       try {
-        await (await this.#port.fetch("http://sandbox/health")).text();
+        const signal = AbortSignal.timeout(Math.max(deadline - Date.now(), 1));
+        await (await this.#port.fetch("http://sandbox/health", { signal })).text();
         return undefined;
       } catch (error) {
         if (!this.#container.running) {
           console.error(`${this.ctx.id.name}: did not start`, error);
           return isAtCapacity(error) ? "at_capacity" : "start_failed";
         }
-        if (Date.now() > deadline) return "start_timeout";
+        if (Date.now() >= deadline) return "start_timeout";
       }
       await scheduler.wait(pause);
     }

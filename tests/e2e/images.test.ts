@@ -37,6 +37,12 @@ beforeAll(async () => {
     name,
   );
   url = `http://${docker("port", name, "8080")}`;
+  while (
+    !(await fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  ); // the container has started, its agent may not have
 });
 afterAll(() => {
   docker("rm", "--force", name);

@@ -6,5 +6,6 @@ export default defineConfig({
     globalSetup: "tests/e2e/wrangler.ts",
     fileParallelism: false, // bounds on time are part of what is promised
     testTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "wasm/protocol/limits.h"
+
 namespace roombox {
 namespace {
 
@@ -79,13 +81,25 @@ TEST(Execution, ShowsAnyBytes) {
 }
 
 TEST(Execution, LeavesOutACharacterThatTruncationCut) {
+  const std::string full(limits::kStoredOutput - 2, 'a');
+  const std::string cut = full + "\xE2\x82", broken = full + "a\xFF";
   ExecutionView view = finished();
-  view.out = "ab\xE2\x82";
-  view.err = "\xFF";
+  view.out = cut;
+  view.err = broken;
   view.truncated = true;
   EXPECT_EQ(result(view)["truncated"], true);
-  EXPECT_EQ(result(view)["stdout"], "ab");
-  EXPECT_EQ(result(view)["stderr"], "\xEF\xBF\xBD");  // no part of a character, so not of a cut one
+  EXPECT_TRUE(result(view)["stdout"] == full);
+  EXPECT_TRUE(result(view)["stderr"] ==
+              full + "a\xEF\xBF\xBD");  // no part of a character, so not of a cut one
+}
+
+TEST(Execution, LeavesOutNothingOfAStreamThatWasNotCut) {
+  const std::string full(limits::kStoredOutput, 'a');
+  ExecutionView view = finished();
+  view.out = full;
+  view.err = "ends badly \xE2\x82";
+  view.truncated = true;  // of stdout
+  EXPECT_EQ(result(view)["stderr"], "ends badly \xEF\xBF\xBD");
 }
 
 TEST(Execution, RendersLargeOutputWhole) {

@@ -33,10 +33,14 @@ class FakeContainer {
   }
   getTcpPort() {
     return {
-      fetch: async (url: string) => {
+      fetch: async (url: string, { signal }: RequestInit = {}) => {
         const path = new URL(url).pathname;
         if (path !== "/health") this.sent.push(path);
-        return this.reply(path);
+        const aborted = new Promise<never>((_, reject) => {
+          signal?.addEventListener("abort", () => reject(signal.reason));
+        });
+        aborted.catch(() => undefined); // also after it lost the race
+        return Promise.race([this.reply(path), aborted]);
       },
     };
   }
@@ -80,6 +84,12 @@ it("stops waiting for an agent that never listens, and lets the next call try", 
     expect(container.starts).toBe(1);
   }));
 
+it("stops waiting for a platform that never gets the container going", () =>
+  withContainer("sandbox-stuck", async (sandbox, container) => {
+    container.reply = () => new Promise(() => undefined);
+    expect(await outcome(sandbox.fetch(request()))).toBe("start_timeout");
+  }));
+
 it("tells a full house from a start that failed", () =>
   withContainer("sandbox-full", async (sandbox, container) => {
     vi.spyOn(console, "error").mockReturnValue();
@@ -93,6 +103,17 @@ it("tells a full house from a start that failed", () =>
       throw new Error("Container failed to start");
     };
     expect(await outcome(sandbox.fetch(request()))).toBe("start_failed");
+  }));
+
+it("survives a platform that refuses to start a container", () =>
+  withContainer("sandbox-refused", async (sandbox, container) => {
+    vi.spyOn(console, "error").mockReturnValue();
+    const start = vi.spyOn(container, "start").mockImplementation(() => {
+      throw new Error("start() cannot be called now");
+    });
+    expect(await outcome(sandbox.fetch(request()))).toBe("start_failed");
+    start.mockRestore();
+    expect(await outcome(sandbox.fetch(request()))).toBeNull();
   }));
 
 it("sends again what a container that had died did not take", () =>

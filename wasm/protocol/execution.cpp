@@ -3,6 +3,7 @@
 #include <array>
 
 #include "wasm/protocol/json_writer.h"
+#include "wasm/protocol/limits.h"
 #include "wasm/protocol/utf8.h"
 
 namespace roombox {
@@ -34,10 +35,11 @@ std::string iso_8601(std::chrono::system_clock::time_point time) {
   return out += 'Z';
 }
 
-/// The stored bytes as they are shown: where the store ended in the middle of a character, without its
+/// The stored bytes as they are shown: of a stream that was cut in the middle of a character, without its
 /// beginning.
 std::string_view shown(std::string_view bytes, const ExecutionView& execution) {
-  if (execution.truncated) bytes.remove_suffix(utf8::incomplete_tail(bytes));
+  const bool cut = execution.truncated && bytes.size() == limits::kStoredOutput;
+  if (cut) bytes.remove_suffix(utf8::incomplete_tail(bytes));
   return bytes;
 }
 
