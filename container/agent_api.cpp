@@ -43,14 +43,14 @@ void AgentApi::handle(std::shared_ptr<Exchange> exchange) {
 }
 
 void AgentApi::execute(std::shared_ptr<Exchange> exchange) {
-  constexpr Dialect dialect = Dialect::Rooms;
   const HttpRequest& request = exchange->request();
+  const Dialect dialect = dialect_named(request.header(agent_api::kDialectHeader)).value_or(Dialect::Rooms);
   auto parsed = parse_exec_request(request.body);
   if (!parsed) return exchange->respond(to_response(invalid_request(std::move(parsed.error())), dialect));
 
   std::string sandbox(request.header(agent_api::kSandboxHeader));
-  const std::weak_ptr<Execution> execution =
-      engine_.start(std::move(*parsed), [exchange, sandbox = std::move(sandbox)](const Execution& ended) {
+  const std::weak_ptr<Execution> execution = engine_.start(
+      std::move(*parsed), [exchange, dialect, sandbox = std::move(sandbox)](const Execution& ended) {
         if (ended.error()) return exchange->respond(to_response(*ended.error(), dialect));
         exchange->respond({200, kJson, render(ended.view(), sandbox, dialect)});
       });

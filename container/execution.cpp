@@ -92,6 +92,7 @@ ExecutionView Execution::view() const {
   if (stopped_) {
     view.status = *stopped_;
     if (*stopped_ == Status::Timeout) view.exit_code = kExitTimeout;
+    if (!view.exit_code) view.exit_code = kExitSignalBase + SIGKILL;
   } else if (exit_) {
     view.status = Status::Completed;
   }
@@ -131,6 +132,7 @@ void Execution::stop(Status why) {
   // First by its pidfd: a child that has not come as far as to carry the mark dies too.
   context_.reaper.signal(pid_, SIGKILL);
   kill_tree(context_.io, mark_, [self = shared_from_this()](TreeDeath death) {
+    self->context_.reaper.reap(self->pid_);  // a dead shell's exit may not have been told yet
     self->tree_death_ = death;
     if (death == TreeDeath::Overdue) log::error(self->id_ + ": processes outlive SIGKILL");
     self->end_if_over();
@@ -143,7 +145,9 @@ void Execution::kill_now() {
 }
 
 void Execution::end_if_over() {
-  const bool shell_gone = exit_.has_value() || tree_death_ == TreeDeath::Overdue;
+  // Where the shell was killed but not reaped, another process traces it and has its exit: not to be waited
+  // for.
+  const bool shell_gone = exit_.has_value() || tree_death_.has_value();
   const bool output_over =
       stopped_ ? tree_death_.has_value() : !pipe(Stream::Stdout).open && !pipe(Stream::Stderr).open;
   if (shell_gone && output_over) end();

@@ -195,6 +195,7 @@ void Session::respond(HttpResponse answer) {
   response_->keep_alive(message.keep_alive());
   response_->body() = std::move(answer.body);
   response_->prepare_payload();
+  if (message.method() == http::verb::head) response_->body().clear();  // its length stays announced
   http::async_write(socket_, *response_,
                     [self = shared_from_this()](error_code ec, std::size_t) { self->on_responded(ec); });
 }
@@ -202,6 +203,7 @@ void Session::respond(HttpResponse answer) {
 void Session::on_responded(error_code ec) {
   const bool go_on = !ec && response_->keep_alive();
   response_.reset();
+  parser_.reset();  // a body is not kept while the connection idles
   answering_ = false;
   if (ec) return close();
   if (!go_on) return linger();

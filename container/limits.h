@@ -20,11 +20,18 @@ inline constexpr int kReadsPerTurn = 8;
 /// then does not wait for it.
 inline constexpr std::chrono::milliseconds kTreeDeath = 5s;
 
+/// Passes over /proc that may each be undecided, since a process went away as it was looked at, before the
+/// sandbox is stopped for a last one. In a busy sandbox a few are undecided by chance.
+inline constexpr int kUndecidedPasses = 4;
+
 /// Processes whose death one round of a tree kill awaits at once; the next round takes the rest.
 inline constexpr std::size_t kKillBatch = 256;
 
 /// Orphans are reaped this long after the first of them ended, all in one go.
 inline constexpr std::chrono::milliseconds kOrphanSweep = 20ms;
+
+/// Orphans reaped before other events get their turn.
+inline constexpr int kOrphansPerTurn = 256;
 
 /// Bytes of one request's header lines.
 inline constexpr std::size_t kHttpHeader = 16u << 10;

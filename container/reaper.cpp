@@ -87,17 +87,17 @@ void Reaper::sweep_orphans() {
   signalfd_siginfo drained[16];
   while (::read(sigchld_.native_handle(), drained, sizeof drained) > 0) {
   }
-  for (;;) {
+  for (int turn = 0; turn < limits::kOrphansPerTurn; ++turn) {
     // Looked at first, taken second: a watched child met here is reaped as such, with its handler called.
     const siginfo_t info = wait(P_ALL, 0, WNOWAIT);
-    if (info.si_pid == 0) break;
+    if (info.si_pid == 0) return await_orphans();
     if (children_.contains(info.si_pid)) {
       reap(info.si_pid);
     } else {
       wait(P_PID, info.si_pid, 0);
     }
   }
-  await_orphans();
+  asio::post(io_, [this] { sweep_orphans(); });
 }
 
 }  // namespace roombox

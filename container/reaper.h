@@ -30,6 +30,9 @@ class Reaper {
   /// Reports the end of a child, once, from the io_context.
   void watch(pid_t pid, sys::Fd pidfd, ExitHandler on_exit);
 
+  /// Reports a watched child's end now, if it has ended and is not reaped yet.
+  void reap(pid_t pid);
+
   /// Signals a watched child. Nothing happens once it has been reaped: never does a stranger with the same
   /// pid get it.
   void signal(pid_t pid, int number);
@@ -40,7 +43,6 @@ class Reaper {
     ExitHandler on_exit;
   };
 
-  void reap(pid_t pid);
   void await_orphans();
   void sweep_orphans();
 

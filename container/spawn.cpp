@@ -12,6 +12,7 @@
 
 #include "container/limits.h"
 #include "container/sys/raw_syscall.h"
+#include "wasm/protocol/utf8.h"
 
 namespace roombox {
 
@@ -106,14 +107,6 @@ Result<Pipe, sys::Failure> open_pipe() {
   return pipe;
 }
 
-/// The longest prefix of at most `most` bytes that ends between two UTF-8 characters.
-std::string_view prefix(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  std::size_t end = most;
-  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
-}
-
 }  // namespace
 
 Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
@@ -140,14 +133,14 @@ std::optional<LaunchFailure> launch_failure(const Launch& launch) {
 
 std::vector<std::string> shell_arguments(std::string_view shell, std::string_view command) {
   const std::string name(shell.substr(shell.rfind('/') + 1));
-  if (command.size() < limits::kArgument) return {name, "-c", std::string(command)};
+  if (command.size() < limits::kArgument) return {name, "-c", "--", std::string(command)};
 
   // `set --` runs inside the eval, after its argument was put together: the command sees no positional
   // parameters.
   std::vector<std::string> arguments{name, "-c", {}, name};
   std::string script = "eval \"set --;";
   for (int number = 1; !command.empty(); ++number) {
-    const auto part = prefix(command, limits::kArgument - 1);
+    const auto part = utf8::prefix(command, limits::kArgument - 1);
     arguments.emplace_back(part);
     script += "${" + std::to_string(number) + "}";
     command.remove_prefix(part.size());

@@ -57,7 +57,8 @@ export class Sandbox extends DurableObject<Env> {
         headers.set("authorization", `Bearer ${this.ctx.storage.kv.get<string>("agentToken")}`);
         return await this.#port.fetch(url, { method, headers, body });
       } catch (error) {
-        if (!isNotListening(error) || sends === MAX_SENDS) throw error;
+        if (!isNotListening(error)) throw error;
+        if (sends === MAX_SENDS) return answer("start_failed");
         this.#readiness = undefined;
       }
     }
@@ -79,23 +80,21 @@ export class Sandbox extends DurableObject<Env> {
 
   /** Starts the container, unless it runs, and waits until its agent answers. */
   async #start(): Promise<Outcome | undefined> {
-    if (!this.#container.running) {
-      const { kv } = this.ctx.storage;
-      if (kv.get("createdAt") === undefined) kv.put("createdAt", Date.now());
-      // The sandbox's own processes reach the agent's port too; only who knows the token is answered.
-      const token = crypto.randomUUID();
-      kv.put("agentToken", token);
-      this.#container.start({ enableInternet: false, env: { ROOMBOX_AGENT_TOKEN: token } });
-      this.#watch();
-    }
     const deadline = Date.now() + Number(this.env.START_TIMEOUT_MS);
+    const life = this.#life;
+    let launched = false;
     for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
+      if (life !== this.#life) return "gone";
+      if (!this.#container.running && !launched) {
+        this.#launch();
+        launched = true;
+      }
       try {
         const signal = AbortSignal.timeout(Math.max(deadline - Date.now(), 1));
         await (await this.#port.fetch("http://sandbox/health", { signal })).text();
         return undefined;
       } catch (error) {
-        if (!this.#container.running) {
+        if (!this.#container.running && launched) {
           console.error(`${this.ctx.id.name}: did not start`, error);
           return isAtCapacity(error) ? "at_capacity" : "start_failed";
         }
@@ -103,6 +102,16 @@ export class Sandbox extends DurableObject<Env> {
       }
       await scheduler.wait(pause);
     }
+  }
+
+  #launch(): void {
+    const { kv } = this.ctx.storage;
+    if (kv.get("createdAt") === undefined) kv.put("createdAt", Date.now());
+    // The sandbox's own processes reach the agent's port too; only who knows the token is answered.
+    const token = crypto.randomUUID();
+    kv.put("agentToken", token);
+    this.#container.start({ enableInternet: false, env: { ROOMBOX_AGENT_TOKEN: token } });
+    this.#watch();
   }
 
   /** Has the next call start anew once the container has ended, whoever brought that about. */

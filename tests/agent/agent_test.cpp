@@ -100,7 +100,8 @@ class AgentTest : public testing::Test {
   AgentTest() { start(""); }
   ~AgentTest() override { stop(SIGKILL); }
 
-  void start(const std::string& token) {
+  /// @param wrapper what the agent is started by; nothing for directly
+  void start(const std::string& token, std::vector<std::string> wrapper = {}) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     posix_spawn_file_actions_t actions;
@@ -109,10 +110,12 @@ class AgentTest : public testing::Test {
     std::string workspace = "/tmp/roombox-agent-test", secret = "ROOMBOX_AGENT_TOKEN=" + token;
     char agent[] = AGENT_BINARY, port_option[] = "--port=0", address[] = "--address=127.0.0.1";
     std::string workspace_option = "--workspace=" + workspace;
-    char* argv[] = {agent, port_option, address, workspace_option.data(), nullptr};
+    std::vector<char*> argv;
+    for (auto& word : wrapper) argv.push_back(word.data());
+    argv.insert(argv.end(), {agent, port_option, address, workspace_option.data(), nullptr});
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     char* environment[] = {path, secret.data(), nullptr};
-    ASSERT_EQ(::posix_spawn(&pid_, agent, &actions, nullptr, argv, environment), 0);
+    ASSERT_EQ(::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environment), 0);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     log_ = sys::Fd(ends[0]);
@@ -257,6 +260,64 @@ TEST_F(AgentTest, EndsAtOnceOnSigtermWithItsCommands) {
   EXPECT_EQ(stop(SIGTERM), 0);
   EXPECT_LT(Clock::now() - asked, 500ms);
   EXPECT_TRUE(client.is_closed());  // never an invented result
+}
+
+TEST_F(AgentTest, AsPid1KillsATreeThatForksFasterThanItCanBeSeen) {
+  stop(SIGKILL);
+  start("", {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
+  std::filesystem::copy_file(FORK_CHAIN_BINARY, "/tmp/roombox-agent-test/fork_chain",
+                             std::filesystem::copy_options::overwrite_existing);
+  call(post(R"({"cmd":"setsid bash -c 'sleep 59 & kill -STOP $!; wait' >/dev/null 2>&1 &"})"));
+  const std::string count =
+      R"({"cmd":"od -An -tu4 /tmp/roombox-agent-test/count; sleep 0.2; od -An -tu4 /tmp/roombox-agent-test/count"})";
+  for (int round = 0; round < 5; ++round) {
+    const auto response =
+        call(post(R"({"cmd":"rm -f count; ./fork_chain count & sleep 60","timeout_ms":200})"));
+    EXPECT_THAT(response, HasSubstr(R"("status":"timeout")"));
+    const auto counts = call(post(count));
+    unsigned first = 0, second = 0;
+    ASSERT_EQ(std::sscanf(counts.c_str() + counts.find("stdout\":\"") + 9, " %u\\n %u", &first, &second), 2)
+        << counts;
+    EXPECT_GT(first, 10u) << "the chain did not run";
+    EXPECT_EQ(first, second) << "the chain runs on";
+  }
+  // Who was stopped before still is, who was not is not.
+  EXPECT_THAT(call(post(R"({"cmd":"ps -eo stat=,args= | grep ^T"})")), HasSubstr(R"(sleep 59\n",)"));
+}
+
+TEST_F(AgentTest, DoesNotWaitForAShellThatAnotherProcessTraces) {
+  call(post(R"({"cmd":"exec >/dev/null 2>&1; setsid sleep 9 & echo"})"));
+  // A tracer that never waits keeps the dead shell's exit from its parent.
+  constexpr char kTracer[] =
+      R"({"cmd":"exec >/dev/null 2>&1; setsid python3 -c 'import ctypes,os,time\nlibc=ctypes.CDLL(None)\nseen=set()\nend=time.time()+8\nwhile time.time()<end:\n for p in os.listdir(\"/proc\"):\n  if p.isdigit() and p not in seen:\n   seen.add(p)\n   try: line=open(f\"/proc/{p}/cmdline\").read()\n   except OSError: continue\n   if \"sleep\\08765\" in line: libc.ptrace(0x4206,int(p),0,0)\n   else: seen.discard(p)\n time.sleep(0.005)' &"})";
+  call(post(kTracer));
+  const auto began = Clock::now();
+  EXPECT_THAT(call(post(R"({"cmd":"exec sleep 8765","timeout_ms":1500})")), HasSubstr(R"("exitCode":124)"));
+  EXPECT_LT(Clock::now() - began, 4s);
+}
+
+TEST_F(AgentTest, KeepsNoBodyWhileAConnectionIdles) {
+  const std::string body = "{\"cmd\":\"" + std::string(4'000'000, 'x') + "\"}";
+  std::vector<Client> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(connect());
+    clients.back().send(post(body));
+    EXPECT_THAT(clients.back().receive(), StartsWith("HTTP/1.1 400 "));
+  }
+  const auto status = proc("status");
+  EXPECT_LT(std::stoi(status.substr(status.find("VmRSS:") + 6)), (20 << 10) + kSlackKib);
+}
+
+TEST_F(AgentTest, AnswersHeadWithoutABody) {
+  auto client = connect();
+  client.send("HEAD /health HTTP/1.1\r\nHost: x\r\n\r\n" + post(R"({"cmd":"echo next"})"));
+  std::string all = client.receive();
+  while (all.find("next\\n") == all.npos) {
+    const auto more = client.receive();
+    ASSERT_FALSE(more.empty()) << all;
+    all += more;
+  }
+  EXPECT_EQ(all.find("\r\n\r\nok"), all.npos);
 }
 
 TEST_F(AgentTest, StaysSmallWhateverACommandPrints) {

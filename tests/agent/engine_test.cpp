@@ -146,6 +146,12 @@ TEST_F(EngineTest, GivesEveryExitCodeToItsOwnExecution) {  // 24
   for (int i = 0; i < kCount; ++i) EXPECT_EQ(ended[i]->exit_code, i);
 }
 
+TEST_F(EngineTest, RunsATextThatLooksLikeAnOption) {
+  EXPECT_EQ(run("-x").exit_code, 127);
+  EXPECT_EQ(run("--version").exit_code, 127);
+  EXPECT_EQ(run("+e").exit_code, 127);
+}
+
 TEST_F(EngineTest, HasAnEmptyStdin) {  // 3
   const auto ended = run("cat; read x; echo rc=$?");
   EXPECT_EQ(ended.out, "rc=1\n");

@@ -12,8 +12,8 @@ namespace roombox {
 namespace {
 
 TEST(ShellArguments, AreThoseOfDashC) {
-  EXPECT_THAT(shell_arguments("/bin/bash", "echo $0"), testing::ElementsAre("bash", "-c", "echo $0"));
-  EXPECT_THAT(shell_arguments("/bin/sh", "true"), testing::ElementsAre("sh", "-c", "true"));
+  EXPECT_THAT(shell_arguments("/bin/bash", "echo $0"), testing::ElementsAre("bash", "-c", "--", "echo $0"));
+  EXPECT_THAT(shell_arguments("/bin/sh", "true"), testing::ElementsAre("sh", "-c", "--", "true"));
 }
 
 TEST(ShellArguments, SplitATextThatIsTooLongForOne) {
@@ -30,7 +30,7 @@ TEST(ShellArguments, SplitATextThatIsTooLongForOne) {
 }
 
 TEST(ShellArguments, TakeTheLongestSingleArgumentWhole) {
-  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument - 1, 'x')).size(), 3u);
+  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument - 1, 'x')).size(), 4u);
   EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument, 'x')).size(), 6u);
 }
 
