@@ -33,6 +33,21 @@ class Launch {
   const std::vector<char*> argv;
   const std::vector<char*> envp;
   const std::array<gid_t, 2> groups;
+
+  /// The same as plain fields: in the child no function is called, not even an accessor, since one that was
+  /// not inlined could be instrumented.
+  struct {
+    const char* shell;
+    char* const* argv;
+    char* const* envp;
+    const char* directory;
+    const gid_t* groups;
+    long group_count;
+    long uid, gid;
+    int stdin_fd;
+  } const plain{request.shell.c_str(),     argv.data(),          envp.data(),
+                request.directory.c_str(), groups.data(),        2,
+                request.account->uid,      request.account->gid, request.stdin_fd};
   int out = -1;  ///< Write ends of the pipes, valid in the child's copy of the descriptor table.
   int err = -1;
 
@@ -66,27 +81,26 @@ namespace {
 __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread"))) int child(
     void* argument) {
   auto& launch = *static_cast<Launch*>(argument);
-  const SpawnRequest& request = launch.request;
-  const long uid = request.account->uid, gid = request.account->gid;
+  const auto& plain = launch.plain;
   const unsigned long no_signals = 0;
 
   auto step = LaunchFailure::Step::Setup;
   long result = raw_syscall(SYS_setsid);
-  if (result >= 0) result = raw_syscall(SYS_dup3, request.stdin_fd, STDIN_FILENO, 0);
+  if (result >= 0) result = raw_syscall(SYS_dup3, plain.stdin_fd, STDIN_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.out, STDOUT_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.err, STDERR_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
-  if (result >= 0) result = raw_syscall(SYS_setgroups, launch.groups.size(), launch.groups.data());
-  if (result >= 0) result = raw_syscall(SYS_setresgid, gid, gid, gid);
-  if (result >= 0) result = raw_syscall(SYS_setresuid, uid, uid, uid);
+  if (result >= 0) result = raw_syscall(SYS_setgroups, plain.group_count, plain.groups);
+  if (result >= 0) result = raw_syscall(SYS_setresgid, plain.gid, plain.gid, plain.gid);
+  if (result >= 0) result = raw_syscall(SYS_setresuid, plain.uid, plain.uid, plain.uid);
   if (result >= 0) {
     step = LaunchFailure::Step::Directory;
-    result = raw_syscall(SYS_chdir, request.directory.c_str());
+    result = raw_syscall(SYS_chdir, plain.directory);
   }
   if (result >= 0) {
     step = LaunchFailure::Step::Shell;
     raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, nullptr, sizeof no_signals);
-    result = raw_syscall(SYS_execve, request.shell.c_str(), launch.argv.data(), launch.envp.data());
+    result = raw_syscall(SYS_execve, plain.shell, plain.argv, plain.envp);
   }
   launch.failure = {step, static_cast<int>(-result)};
   raw_syscall(SYS_exit_group, 127);
