@@ -30,7 +30,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSlackKib = 64 << 10;  // the sanitizer keeps freed memory for a while
+constexpr int kSlackKib = 512 << 10;  // the sanitizer keeps freed memory, 256 MiB of it
 #else
 constexpr int kSlackKib = 4 << 10;
 #endif
