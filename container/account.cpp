@@ -1,20 +1,15 @@
 #include "container/account.h"
 
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <iterator>
+
+#include "container/sys/parse.h"
 
 namespace roombox {
 namespace {
 
 constexpr uid_t kFallbackId = 1000;
-
-template <typename Number>
-bool parse(std::string_view text, Number& out) {
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return failure == std::errc{} && end == text.data() + text.size();
-}
 
 /// name:password:uid:gid:gecos:home:shell
 std::optional<Account> parse_line(std::string_view line) {
@@ -25,20 +20,20 @@ std::optional<Account> parse_line(std::string_view line) {
     fields[i] = line.substr(0, colon);
     line.remove_prefix(colon == line.npos ? line.size() : colon + 1);
   }
-  Account account{std::string(fields[0]), 0, 0, std::string(fields[5])};
-  if (!parse(fields[2], account.uid) || !parse(fields[3], account.gid)) return std::nullopt;
-  return account;
+  const auto uid = sys::parse<uid_t>(fields[2]);
+  const auto gid = sys::parse<gid_t>(fields[3]);
+  if (!uid || !gid) return std::nullopt;
+  return Account{std::string(fields[0]), *uid, *gid, std::string(fields[5])};
 }
 
 }  // namespace
 
 std::optional<Account> find_account(std::string_view passwd, std::string_view user) {
-  uid_t uid = 0;
-  const bool by_number = parse(user, uid);
+  const auto uid = sys::parse<uid_t>(user);
   while (!passwd.empty()) {
     const auto end = passwd.find('\n');
     const auto account = parse_line(passwd.substr(0, end));
-    if (account && (account->name == user || (by_number && account->uid == uid))) return account;
+    if (account && (account->name == user || account->uid == uid)) return account;
     passwd.remove_prefix(end == passwd.npos ? passwd.size() : end + 1);
   }
   return std::nullopt;

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -18,9 +17,12 @@
 #include "container/limits.h"
 #include "container/sys/call.h"
 #include "container/sys/fd.h"
+#include "container/sys/parse.h"
 
 namespace roombox {
 namespace {
+
+using sys::parse;
 
 /// Group ids below are an image's own, or systemd's dynamic ones; marks start above where the mapping has
 /// room.
@@ -32,14 +34,6 @@ std::string_view next_token(std::string_view& text) {
   const auto token = text.substr(begin, end - begin);
   text.remove_prefix(end);
   return token;
-}
-
-template <typename Number>
-std::optional<Number> parse(std::string_view text) {
-  Number number{};
-  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// What follows `name` at the beginning of a line, up to its end.
@@ -240,7 +234,6 @@ gid_t MarkRange::next() {
 
 void kill_tree_once(gid_t mark) {
   std::unordered_set<pid_t> zombies;
-
   kill_marked(mark, zombies);
 }
 

@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
 #include "container/limits.h"
@@ -46,7 +45,7 @@ class Launch {
     long uid, gid;
     int stdin_fd;
   } const plain{request.shell.c_str(),     argv.data(),          envp.data(),
-                request.directory.c_str(), groups.data(),        2,
+                request.directory.c_str(), groups.data(),        static_cast<long>(groups.size()),
                 request.account->uid,      request.account->gid, request.stdin_fd};
   int out = -1;  ///< Write ends of the pipes, valid in the child's copy of the descriptor table.
   int err = -1;

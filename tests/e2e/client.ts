@@ -27,12 +27,11 @@ export const newRoom = () => `e2e-${process.pid}-${++rooms}`;
 export const execUrl = (room: string) => `${origin()}/api/rooms/${room}/sandbox/exec`;
 
 /** Posts an exec body as it is. */
-export function post(room: string, body: string | object, signal?: AbortSignal): Promise<Response> {
+export function post(room: string, body: string | object): Promise<Response> {
   return fetch(execUrl(room), {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: typeof body === "string" ? body : JSON.stringify(body),
-    signal: signal ?? null,
   });
 }
 

@@ -27,7 +27,7 @@ struct ExecutionView {
   std::string_view out;    ///< Stored bytes of stdout, not necessarily UTF-8.
   std::string_view err;    ///< The same of stderr.
   bool truncated = false;  ///< A stream had more than is stored.
-  bool oom = false;        ///< The kernel killed for want of memory while it ran.
+  bool oom = false;        ///< It ended with 137 as the kernel killed for want of memory.
   std::string_view command;
   std::chrono::milliseconds duration{0};
   std::chrono::system_clock::time_point started_at;
