@@ -45,7 +45,7 @@ void AgentApi::handle(std::shared_ptr<Exchange> exchange) {
 void AgentApi::execute(std::shared_ptr<Exchange> exchange) {
   const HttpRequest& request = exchange->request();
   const Dialect dialect = dialect_named(request.header(agent_api::kDialectHeader)).value_or(Dialect::Rooms);
-  auto parsed = parse_exec_request(request.body);
+  auto parsed = parse_exec_request(request.body, dialect);
   if (!parsed) return exchange->respond(to_response(invalid_request(std::move(parsed.error())), dialect));
 
   std::string sandbox(request.header(agent_api::kSandboxHeader));

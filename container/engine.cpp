@@ -118,12 +118,13 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, Execution::EndHand
   spawn_request.stdin_fd = dev_null_.get();
 
   auto id = next_id();
-  auto execution = std::make_shared<Execution>(ExecutionContext{io_, reaper_, oom_counter_, read_buffer_}, id,
-                                               std::move(request.cmd), request.timeout,
-                                               [this, on_end = std::move(on_end)](const Execution& ended) {
-                                                 const auto kept = running_.extract(ended.id());
-                                                 on_end(ended);
-                                               });
+  auto execution =
+      std::make_shared<Execution>(ExecutionContext{io_, reaper_, oom_counter_, read_buffer_}, id,
+                                  std::move(request.cmd), request.timeout.value_or(limits::kTimeoutMax),
+                                  [this, on_end = std::move(on_end)](const Execution& ended) {
+                                    const auto kept = running_.extract(ended.id());
+                                    on_end(ended);
+                                  });
   running_.emplace(std::move(id), execution);
   execution->start(std::move(spawn_request));
   return execution;

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace roombox {
+#include "wasm/protocol/stream.h"
 
-enum class Stream { Stdout, Stderr };
+namespace roombox {
 
 /// What an execution has written, up to a cap; one writer, the execution. Memory is bounded whatever is
 /// appended.

@@ -5,6 +5,7 @@
 
 #include "wasm/answer.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/sandbox_name.h"
 #include "wasm/room_id.h"
 #include "wasm/router.h"
 #include "wasm/routes.h"

@@ -9,6 +9,7 @@
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/exec_request.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/sandbox_name.h"
 #include "wasm/room_id.h"
 
 namespace roombox::edge {
@@ -69,7 +70,7 @@ Decision exec(const Request& request, const std::string& room) {
   if (auto refusal = refuse_headers(request)) return *std::move(refusal);
   if (!request.body) return ReadBody{limits::kBody};
   if (request.body->size() > limits::kBody) return too_large();
-  auto parsed = parse_exec_request(*request.body);
+  auto parsed = parse_exec_request(*request.body, Dialect::Rooms);
   if (!parsed) return error_answer(invalid_request(std::move(parsed.error())));
   std::string sandbox = sandbox_name(room);
   Headers headers = {{std::string(agent_api::kSandboxHeader), sandbox},

@@ -92,7 +92,7 @@ void check_forwarded(const std::string& body) {
   ASSERT_EQ(body.find('\0'), std::string::npos);
   const json document = json::parse(body, nullptr, false);
   ASSERT_TRUE(document.is_object()) << body;
-  const auto parsed = parse_exec_request(body);
+  const auto parsed = parse_exec_request(body, Dialect::Rooms);
   ASSERT_TRUE(parsed) << body;
   EXPECT_EQ(json(parsed->cmd), document.value("cmd", json())) << body;
   EXPECT_EQ(parsed->env.size(), document.value("env", json::object()).size()) << body;

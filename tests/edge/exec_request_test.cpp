@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 /// The faults as `field: message` lines; `ok` if there are none.
 std::string faults(std::string_view body) {
-  const auto parsed = parse_exec_request(body);
+  const auto parsed = parse_exec_request(body, Dialect::Rooms);
   if (parsed) return "ok";
   std::string lines;
   for (const FieldError& error : parsed.error()) lines += error.field + ": " + error.message + "\n";
@@ -34,7 +34,8 @@ std::string env_of(std::size_t count, std::size_t value_size) {
 
 TEST(ExecRequest, TakesEveryField) {
   const auto parsed = parse_exec_request(
-      R"({"cmd":"echo \u00e9","cwd":"/tmp","env":{"A":"1","_b2":"it's \"$x\"\n"},"timeout_ms":5000})");
+      R"({"cmd":"echo \u00e9","cwd":"/tmp","env":{"A":"1","_b2":"it's \"$x\"\n"},"timeout_ms":5000})",
+      Dialect::Rooms);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->cmd, "echo é");
   EXPECT_EQ(parsed->cwd, "/tmp");
@@ -47,7 +48,7 @@ TEST(ExecRequest, TakesEveryField) {
 }
 
 TEST(ExecRequest, HasDefaults) {
-  const auto parsed = parse_exec_request("\xEF\xBB\xBF {\"cmd\":\"true\"} ");
+  const auto parsed = parse_exec_request("\xEF\xBB\xBF {\"cmd\":\"true\"} ", Dialect::Rooms);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->cmd, "true");
   EXPECT_EQ(parsed->cwd, "");
@@ -92,7 +93,7 @@ TEST(ExecRequest, ChecksTheTimeoutAsJavaScriptSeesNumbers) {
   for (const char* good : {"1", "5.0", "1e3", "3600000", "3.6e6"}) {
     EXPECT_EQ(faults(with("\"timeout_ms\":" + std::string(good))), "ok") << good;
   }
-  EXPECT_EQ(parse_exec_request(with(R"("timeout_ms":1e3)"))->timeout, 1s);
+  EXPECT_EQ(parse_exec_request(with(R"("timeout_ms":1e3)"), Dialect::Rooms)->timeout, 1s);
   constexpr std::string_view kSmall = "timeout_ms: Too small: expected number to be >=1\n";
   for (const char* small : {"0", "-0", "-1", "-1e300", "-9223372036854775808", "1e-999"}) {
     EXPECT_EQ(faults(with("\"timeout_ms\":" + std::string(small))), kSmall) << small;
@@ -159,7 +160,7 @@ TEST(ExecRequest, NamesUnknownFieldsAndWhatWasMeant) {
   EXPECT_EQ(faults(R"({"command":"x"})"),
             "command: Unrecognized key: \"command\". Did you mean \"cmd\"?\n"
             "cmd: Invalid input: expected string, received undefined\n");
-  EXPECT_EQ(faults(with(R"("stream":true)")), "stream: Unrecognized key: \"stream\"\n");
+  EXPECT_EQ(faults(with(R"("shell":"a")")), "shell: Unrecognized key: \"shell\"\n");
   EXPECT_EQ(faults(with(R"("x":1,"x":2)")), "x: Unrecognized key: \"x\"\n");
   EXPECT_EQ(faults(with(R"("":1)")), ": Unrecognized key: \"\"\n");
 }
@@ -202,14 +203,14 @@ TEST(ExecRequest, ReportsOnlyTheJsonWhereItIsNone) {
 TEST(ExecRequest, KeepsTheReportSmall) {
   std::string body = "{\"cmd\":\"a\"";
   for (int index = 0; index < 1000; ++index) body += ",\"k" + std::to_string(index) + "\":1";
-  const auto many = parse_exec_request(body + "}");
+  const auto many = parse_exec_request(body + "}", Dialect::Rooms);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().size(), 20u);
-  const auto longest = parse_exec_request(with("\"" + std::string(1u << 20, 'k') + "\":1"));
+  const auto longest = parse_exec_request(with("\"" + std::string(1u << 20, 'k') + "\":1"), Dialect::Rooms);
   ASSERT_FALSE(longest);
   EXPECT_EQ(longest.error()[0].field, std::string(64, 'k') + "…");
   // 63 bytes and a character of two: cut before it
-  const auto cut = parse_exec_request(with("\"" + std::string(63, 'k') + "é\":1"));
+  const auto cut = parse_exec_request(with("\"" + std::string(63, 'k') + "é\":1"), Dialect::Rooms);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error()[0].message, "Unrecognized key: \"" + std::string(63, 'k') + "…\"");
 }

@@ -1,35 +1,31 @@
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string_view>
-#include <utility>
+
+#include "wasm/protocol/named.h"
 
 namespace roombox {
 
 /// Whose request and response shapes a call speaks. Each is a rendering of the same execution.
 enum class Dialect {
   Rooms,  ///< /api/rooms
+  V1,     ///< /v1/sandboxes
 };
 
-inline constexpr std::array<std::pair<Dialect, std::string_view>, 1> kDialectNames = {{
+inline constexpr Names<Dialect, 2> kDialectNames = {{
     {Dialect::Rooms, "rooms"},
+    {Dialect::V1, "v1"},
 }};
 
 /// The name that edge and agent say to each other, as in `Roombox-Dialect: rooms`.
 constexpr std::string_view name(Dialect dialect) {
-  for (const auto& [value, text] : kDialectNames) {
-    if (value == dialect) return text;
-  }
-  return {};
+  return name_in(kDialectNames, dialect);
 }
 
 /// The dialect of that name, if there is one.
 constexpr std::optional<Dialect> dialect_named(std::string_view wanted) {
-  for (const auto& [value, text] : kDialectNames) {
-    if (text == wanted) return value;
-  }
-  return std::nullopt;
+  return value_in(kDialectNames, wanted);
 }
 
 }  // namespace roombox

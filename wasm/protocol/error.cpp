@@ -15,14 +15,17 @@ struct Row {
   std::string_view name;
 };
 
-constexpr std::array<Row, 10> kTable = {{
+constexpr std::array<Row, 13> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
+    {ErrorCode::Forbidden, 403, "forbidden"},
     {ErrorCode::NotFound, 404, "not_found"},
     {ErrorCode::MethodNotAllowed, 405, "method_not_allowed"},
+    {ErrorCode::Conflict, 409, "conflict"},
     {ErrorCode::Gone, 410, "gone"},
     {ErrorCode::PayloadTooLarge, 413, "payload_too_large"},
     {ErrorCode::UnsupportedMediaType, 415, "unsupported_media_type"},
+    {ErrorCode::TooManyRequests, 429, "too_many_requests"},
     {ErrorCode::ExecutionFailed, 500, "execution_failed"},
     {ErrorCode::Internal, 500, "internal"},
     {ErrorCode::Unavailable, 503, "unavailable"},
@@ -64,6 +67,23 @@ std::string render_rooms(const Error& error) {
   return body;
 }
 
+/// What is wrong in one line: of an invalid request the field that is at fault.
+std::string summary(const Error& error) {
+  if (error.details.empty()) return error.message;
+  const FieldError& first = error.details.front();
+  return first.field + ": " + first.message;
+}
+
+std::string render_v1(const Error& error) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("error").begin_object();
+  json.key("message").string(summary(error)).key("type").string(name(error.code));
+  if (!error.details.empty()) write_details(json.key("details"), error.details);
+  json.end_object().end_object();
+  return body;
+}
+
 }  // namespace
 
 Error invalid_request(FieldErrors details) {
@@ -78,10 +98,19 @@ std::string_view name(ErrorCode code) {
   return row_of(code).name;
 }
 
+std::optional<ErrorCode> error_code_named(std::string_view wanted) {
+  for (const Row& row : kTable) {
+    if (row.name == wanted) return row.code;
+  }
+  return std::nullopt;
+}
+
 std::string render(const Error& error, Dialect dialect) {
   switch (dialect) {
     case Dialect::Rooms:
       return render_rooms(error);
+    case Dialect::V1:
+      return render_v1(error);
   }
   return {};
 }

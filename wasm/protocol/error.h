@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,11 +13,14 @@ namespace roombox {
 enum class ErrorCode {
   InvalidRequest,
   Unauthorized,
+  Forbidden,
   NotFound,
   MethodNotAllowed,
+  Conflict,
   Gone,
   PayloadTooLarge,
   UnsupportedMediaType,
+  TooManyRequests,
   ExecutionFailed,
   Internal,
   Unavailable,
@@ -45,8 +49,13 @@ int http_status(ErrorCode code);
 /// The code's name in JSON, as in `"code":"invalid_request"`.
 std::string_view name(ErrorCode code);
 
-/// The error as the JSON body of the dialect: `{"error":…,"details":{…},"code":…}`. Messages of one field are
-/// gathered under its name, in order of first mention.
+/// The code of that name, if there is one.
+std::optional<ErrorCode> error_code_named(std::string_view wanted);
+
+/// The error as the JSON body of the dialect: for rooms `{"error":…,"details":{…},"code":…}`, for v1
+/// `{"error":{"message":…,"type":…,"details":{…}}}`, where the message of an invalid request is its first
+/// field fault, as in `command: Command cannot be empty`. Messages of one field are gathered under its name,
+/// in order of first mention; without any there are no `details`.
 std::string render(const Error& error, Dialect dialect);
 
 }  // namespace roombox

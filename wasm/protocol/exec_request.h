@@ -1,13 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "wasm/protocol/dialect.h"
 #include "wasm/protocol/error.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/result.h"
+#include "wasm/protocol/stream.h"
 
 namespace roombox {
 
@@ -21,12 +24,17 @@ struct ExecRequest {
   std::string cmd;
   std::string cwd;  ///< Absolute; empty where the caller named none.
   std::vector<EnvVar> env;
-  std::chrono::milliseconds timeout = limits::kTimeoutDefault;
+  /// Wall time; none only for a detached command that was given none.
+  std::optional<std::chrono::milliseconds> timeout = limits::kTimeoutDefault;
+  std::optional<std::string> stdin_text;  ///< Fed to the command, then end of file; any bytes of UTF-8.
+  Mode mode = Mode::Plain;
+  Encoding encoding = Encoding::Utf8;
 };
 
 /// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name
-/// refused). The errors name every field that breaks a rule, or `body` with the byte position where the JSON
-/// ends to be JSON. Never reads past the body, never recurses, and touches each byte once.
-Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body);
+/// refused) by the dialect's fields, under whose names the errors are. They name every field that breaks a
+/// rule, or `body` with the byte position where the JSON ends to be JSON. Never reads past the body, never
+/// recurses, and touches each byte once.
+Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect);
 
 }  // namespace roombox

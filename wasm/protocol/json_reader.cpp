@@ -52,7 +52,7 @@ class Events {
 
   // What nlohmann::json calls; a `false` ends the parse.
   bool null() { return pass({JsonKind::Null}); }
-  bool boolean(bool) { return pass({JsonKind::Boolean}); }
+  bool boolean(bool value) { return pass({JsonKind::Boolean, 0, nullptr, value}); }
   bool number_integer(std::int64_t value) { return pass({JsonKind::Number, static_cast<double>(value)}); }
   bool number_unsigned(std::uint64_t value) { return pass({JsonKind::Number, static_cast<double>(value)}); }
   bool number_float(double value, const std::string&) { return pass({JsonKind::Number, value}); }

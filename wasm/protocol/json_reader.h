@@ -17,6 +17,7 @@ struct JsonValue {
   JsonKind kind;
   double number = 0;            ///< Of a number.
   std::string* text = nullptr;  ///< Of a string, as UTF-8; the handler may move from it.
+  bool truth = false;           ///< Of a boolean.
 };
 
 /// Takes the values of a document in their order.

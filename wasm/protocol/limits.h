@@ -23,6 +23,10 @@ inline constexpr std::size_t kJsonDepth = 32;
 /// Bytes of command text, as UTF-8.
 inline constexpr std::size_t kCommand = 1u << 20;
 
+/// Bytes of a command's input as the body of its call brings it. A body has room for it beside a plain
+/// command; more goes to the execution's own stdin call, which takes kBody bytes at a time.
+inline constexpr std::size_t kStdin = 1u << 20;
+
 /// Bytes of a working directory: PATH_MAX of linux/limits.h without its NUL.
 inline constexpr std::size_t kCwd = 4095;
 

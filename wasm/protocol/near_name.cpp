@@ -58,7 +58,8 @@ std::string_view nearest_name(std::string_view given, std::span<const std::strin
   const Plain wanted = plain(given);
   if (wanted.size == 0 || wanted.size > kLongest) return {};
   for (const Alias& alias : aliases) {
-    if (alias.word == wanted.view()) return alias.name;
+    if (alias.word != wanted.view()) continue;
+    if (std::find(names.begin(), names.end(), alias.name) != names.end()) return alias.name;
   }
   std::string_view nearest;
   std::size_t least = kLongest;

@@ -11,8 +11,8 @@ struct Alias {
   std::string_view name;
 };
 
-/// The name that was probably meant by `given`, by its spelling (case, `_` and `-` count for nothing) or by
-/// an alias; empty if none is near.
+/// The one of `names` that was probably meant by `given`, by its spelling (case, `_` and `-` count for
+/// nothing) or by an alias of it; empty if none is near.
 std::string_view nearest_name(std::string_view given, std::span<const std::string_view> names,
                               std::span<const Alias> aliases);
 

@@ -1,0 +1,115 @@
+#include "wasm/protocol/body_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wasm/protocol/messages.h"
+#include "wasm/protocol/near_name.h"
+
+namespace roombox {
+namespace {
+
+/// What other systems and dialects call fields, in lower case without `_` and `-`; of a word with several
+/// names, the one that the body has.
+constexpr std::array<Alias, 24> kAliases = {{
+    {"command", "cmd"},
+    {"cmd", "command"},
+    {"script", "cmd"},
+    {"script", "command"},
+    {"run", "cmd"},
+    {"run", "command"},
+    {"dir", "cwd"},
+    {"directory", "cwd"},
+    {"workdir", "cwd"},
+    {"workingdir", "cwd"},
+    {"workingdirectory", "cwd"},
+    {"envs", "env"},
+    {"environment", "env"},
+    {"variables", "env"},
+    {"timeout", "timeout_ms"},
+    {"timeoutseconds", "timeout_ms"},
+    {"maxtime", "timeout_ms"},
+    {"input", "stdin"},
+    {"streaming", "stream"},
+    {"sse", "stream"},
+    {"async", "detach"},
+    {"background", "detach"},
+    {"format", "encoding"},
+    {"sig", "signal"},
+}};
+
+}  // namespace
+
+FieldErrors BodyReader::read(std::string_view body) {
+  if (auto fault = read_json(body, *this)) return {{"body", *std::move(fault)}};
+  for (std::size_t index = 0; is_object_ && index < fields_.size(); ++index) {
+    const BodyField& field = fields_[index];
+    if (seen_[index] || field.presence == Presence::Optional) continue;
+    report_.add(field.name, messages::kWrongType, {field.expected, "undefined"});
+  }
+  finish();
+  return report_.take();
+}
+
+void BodyReader::accept_member(const BodyField&, std::string&, const JsonValue&) {}
+
+void BodyReader::end(const BodyField&) {}
+
+void BodyReader::value(const JsonValue& value) {
+  if (level_ == kDocument) document(value);
+  if (level_ == kBody && field_ != nullptr) field(value);
+  if (level_ == kMember && in_record_) accept_member(*field_, member_, value);
+  if (value.kind == JsonKind::Array || value.kind == JsonKind::Object) ++level_;
+}
+
+void BodyReader::key(std::string& name) {
+  if (level_ == kMember && in_record_) member_ = std::move(name);
+  if (level_ != kBody) return;
+  const auto found =
+      std::find_if(fields_.begin(), fields_.end(), [&](const BodyField& f) { return f.name == name; });
+  field_ = nullptr;
+  if (found == fields_.end()) return report_unknown(name);
+  const auto index = static_cast<std::size_t>(found - fields_.begin());
+  if (seen_[index]) return report_.add(name, messages::kDuplicateKey, {name});
+  seen_[index] = true;
+  field_ = &*found;
+}
+
+void BodyReader::close() {
+  --level_;
+  if (level_ != kBody || !in_record_) return;
+  in_record_ = false;
+  end(*field_);
+}
+
+void BodyReader::document(const JsonValue& value) {
+  is_object_ = value.kind == JsonKind::Object;
+  if (!is_object_) report_.add("body", messages::kWrongType, {"object", name(value.kind)});
+}
+
+void BodyReader::field(const JsonValue& value) {
+  if (value.kind != field_->kind && value.kind != field_->other_kind) {
+    if (field_->mismatch.empty()) {
+      report_.add(field_->name, messages::kWrongType, {field_->expected, name(value.kind)});
+    } else {
+      report_.add(field_->name, field_->mismatch);
+    }
+    return;
+  }
+  in_record_ = value.kind == JsonKind::Object;
+  accept(*field_, value);
+}
+
+void BodyReader::report_unknown(const std::string& name) {
+  const std::string quoted = FieldReport::quoted(name);
+  if (report_.mentions(quoted)) return;
+  std::vector<std::string_view> names;
+  names.reserve(fields_.size());
+  for (const BodyField& field : fields_) names.push_back(field.name);
+  const std::string_view near = nearest_name(name, names, kAliases);
+  const std::string hint = near.empty() ? std::string() : messages::fill(messages::kDidYouMean, {near});
+  report_.add(quoted, messages::kUnrecognizedKey, {quoted, hint});
+}
+
+}  // namespace roombox
