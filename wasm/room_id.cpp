@@ -53,8 +53,4 @@ std::optional<std::string> parse_room_id(std::string_view segment) {
   return valid ? id : std::nullopt;
 }
 
-std::string sandbox_name(std::string_view room_id) {
-  return std::string("sandbox-").append(room_id);
-}
-
 }  // namespace roombox::edge

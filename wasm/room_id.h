@@ -11,7 +11,4 @@ namespace roombox::edge {
 /// since two ids are one room only if they are one string.
 std::optional<std::string> parse_room_id(std::string_view segment);
 
-/// The name of a room's sandbox.
-std::string sandbox_name(std::string_view room_id);
-
 }  // namespace roombox::edge

@@ -24,6 +24,7 @@ ExecutionView finished() {
   view.command = "echo 'Hello from sandbox'";
   view.duration = 12ms;
   view.started_at = sys_days(year(2026) / 11 / 29) + 15h + 39min + 1s + 5ms;
+  view.finished_at = view.started_at + 12ms;
   return view;
 }
 
@@ -35,7 +36,8 @@ TEST(Execution, RendersTheAnswerOfAnExecCall) {
   EXPECT_EQ(render(finished(), "sandbox-room-123", Dialect::Rooms),
             R"({"result":{"id":"exec_1","status":"completed","exitCode":0,"signal":null,"success":true,)"
             R"("stdout":"Hello from sandbox\n","stderr":"","truncated":false,"oom":false,)"
-            R"("command":"echo 'Hello from sandbox'","duration":12,"timestamp":"2026-11-29T15:39:01.005Z"},)"
+            R"("command":"echo 'Hello from sandbox'","duration":12,"timestamp":"2026-11-29T15:39:01.005Z",)"
+            R"("finishedAt":"2026-11-29T15:39:01.017Z"},)"
             R"("sandboxName":"sandbox-room-123"})");
 }
 

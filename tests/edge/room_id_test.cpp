@@ -73,9 +73,5 @@ TEST(RoomId, IsNeverRewritten) {
   EXPECT_NE(parse_room_id("Room"), parse_room_id("room"));
 }
 
-TEST(RoomId, NamesTheSandbox) {
-  EXPECT_EQ(sandbox_name("room-123"), "sandbox-room-123");
-}
-
 }  // namespace
 }  // namespace roombox::edge

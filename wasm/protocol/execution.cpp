@@ -4,13 +4,20 @@
 
 #include "wasm/protocol/json_writer.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/named.h"
+#include "wasm/protocol/sandbox_name.h"
 #include "wasm/protocol/utf8.h"
 
 namespace roombox {
 namespace {
 
-constexpr std::array<std::string_view, 5> kStatusNames = {"running", "completed", "timeout", "cancelled",
-                                                          "failed"};
+constexpr Names<Status, 5> kStatusNames = {{
+    {Status::Running, "running"},
+    {Status::Completed, "completed"},
+    {Status::Timeout, "timeout"},
+    {Status::Cancelled, "cancelled"},
+    {Status::Failed, "failed"},
+}};
 
 void append_padded(std::string& out, unsigned value, std::size_t digits) {
   std::array<char, 10> text;
@@ -18,7 +25,85 @@ void append_padded(std::string& out, unsigned value, std::size_t digits) {
   out.append(text.data(), digits);
 }
 
-/// ISO 8601 in UTC with milliseconds, as JavaScript's Date prints it: 2026-11-29T15:39:01.250Z.
+/// Writes a stream's stored bytes: as text without the beginning of a character that truncation cut in two.
+void write_output(JsonWriter& json, std::string_view bytes, const ExecutionView& execution) {
+  if (execution.encoding == Encoding::Base64) {
+    json.base64(bytes);
+    return;
+  }
+  const bool cut = execution.truncated && bytes.size() == limits::kStoredOutput;
+  if (cut) bytes.remove_suffix(utf8::incomplete_tail(bytes));
+  json.string(bytes);
+}
+
+void write_exit_code(JsonWriter& json, const ExecutionView& execution) {
+  execution.exit_code ? json.integer(*execution.exit_code) : json.null();
+}
+
+void write_duration(JsonWriter& json, const ExecutionView& execution) {
+  execution.duration ? json.integer(execution.duration->count()) : json.null();
+}
+
+void write_finish(JsonWriter& json, const ExecutionView& execution) {
+  execution.finished_at ? json.string(iso_8601(*execution.finished_at)) : json.null();
+}
+
+void write_result(JsonWriter& json, const ExecutionView& execution) {
+  json.begin_object();
+  json.key("id").string(execution.id);
+  json.key("status").string(name(execution.status));
+  write_exit_code(json.key("exitCode"), execution);
+  json.key("signal");
+  execution.signal ? json.string(*execution.signal) : json.null();
+  json.key("success").boolean(execution.status == Status::Completed && execution.exit_code == 0);
+  write_output(json.key("stdout"), execution.out, execution);
+  write_output(json.key("stderr"), execution.err, execution);
+  json.key("truncated").boolean(execution.truncated);
+  json.key("oom").boolean(execution.oom);
+  json.key("command").string(execution.command);
+  write_duration(json.key("duration"), execution);
+  json.key("timestamp").string(iso_8601(execution.started_at));
+  write_finish(json.key("finishedAt"), execution);
+  if (execution.error != nullptr) json.key("error").string(execution.error->message);
+  json.end_object();
+}
+
+void write_rooms(JsonWriter& json, const ExecutionView& execution, std::string_view sandbox_name) {
+  json.begin_object().key("result");
+  write_result(json, execution);
+  json.key("sandboxName").string(sandbox_name).end_object();
+}
+
+void write_v1(JsonWriter& json, const ExecutionView& execution, std::string_view sandbox_name) {
+  json.begin_object();
+  json.key("object").string("execution");
+  json.key("id").string(execution.id);
+  json.key("sandbox_id").string(room_of(sandbox_name));
+  json.key("status").string(name(execution.status));
+  write_exit_code(json.key("exit_code"), execution);
+  write_output(json.key("stdout"), execution.out, execution);
+  write_output(json.key("stderr"), execution.err, execution);
+  json.key("truncated").boolean(execution.truncated);
+  write_duration(json.key("duration_ms"), execution);
+  json.key("started_at").string(iso_8601(execution.started_at));
+  write_finish(json.key("finished_at"), execution);
+  json.end_object();
+}
+
+/// Bytes that the answer takes, unless its text needs many escapes: names, numbers and punctuation take less
+/// than kFrame; an eighth more of the text leaves room for the escapes of ordinary output, whose lines end in
+/// one; base64 is a third more than its bytes. What needs more grows the string.
+std::size_t expected_size(const ExecutionView& execution, std::string_view sandbox_name) {
+  constexpr std::size_t kFrame = 400;
+  const std::size_t output = execution.out.size() + execution.err.size();
+  const std::size_t message = execution.error != nullptr ? execution.error->message.size() : 0;
+  const std::size_t text = execution.command.size() + message;
+  const std::size_t share = execution.encoding == Encoding::Base64 ? 3 : 8;
+  return output + output / share + text + text / 8 + kFrame + execution.id.size() + sandbox_name.size();
+}
+
+}  // namespace
+
 std::string iso_8601(std::chrono::system_clock::time_point time) {
   using namespace std::chrono;
   const auto day = floor<days>(time);
@@ -35,59 +120,30 @@ std::string iso_8601(std::chrono::system_clock::time_point time) {
   return out += 'Z';
 }
 
-/// The stored bytes as they are shown: of a stream that was cut in the middle of a character, without its
-/// beginning.
-std::string_view shown(std::string_view bytes, const ExecutionView& execution) {
-  const bool cut = execution.truncated && bytes.size() == limits::kStoredOutput;
-  if (cut) bytes.remove_suffix(utf8::incomplete_tail(bytes));
-  return bytes;
-}
-
-void write_result(JsonWriter& json, const ExecutionView& execution) {
-  json.begin_object();
-  json.key("id").string(execution.id);
-  json.key("status").string(name(execution.status));
-  json.key("exitCode");
-  execution.exit_code ? json.integer(*execution.exit_code) : json.null();
-  json.key("signal");
-  execution.signal ? json.string(*execution.signal) : json.null();
-  json.key("success").boolean(execution.status == Status::Completed && execution.exit_code == 0);
-  json.key("stdout").string(shown(execution.out, execution));
-  json.key("stderr").string(shown(execution.err, execution));
-  json.key("truncated").boolean(execution.truncated);
-  json.key("oom").boolean(execution.oom);
-  json.key("command").string(execution.command);
-  json.key("duration").integer(execution.duration.count());
-  json.key("timestamp").string(iso_8601(execution.started_at));
-  json.end_object();
-}
-
-std::string render_rooms(const ExecutionView& execution, std::string_view sandbox_name) {
-  // Names, numbers and punctuation take less than kFrame; an eighth more of the text leaves room for the
-  // escapes of ordinary output, whose lines end in one. Output that needs more grows the string.
-  constexpr std::size_t kFrame = 320;
-  const std::size_t text = execution.out.size() + execution.err.size() + execution.command.size();
-  std::string body;
-  body.reserve(text + text / 8 + kFrame + execution.id.size() + sandbox_name.size());
-  JsonWriter json(body);
-  json.begin_object().key("result");
-  write_result(json, execution);
-  json.key("sandboxName").string(sandbox_name).end_object();
-  return body;
-}
-
-}  // namespace
-
 std::string_view name(Status status) {
-  return kStatusNames[static_cast<std::size_t>(status)];
+  return name_in(kStatusNames, status);
+}
+
+std::optional<Status> status_named(std::string_view wanted) {
+  return value_in(kStatusNames, wanted);
+}
+
+void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,
+                     Dialect dialect) {
+  out.reserve(out.size() + expected_size(execution, sandbox_name));
+  JsonWriter json(out);
+  switch (dialect) {
+    case Dialect::Rooms:
+      return write_rooms(json, execution, sandbox_name);
+    case Dialect::V1:
+      return write_v1(json, execution, sandbox_name);
+  }
 }
 
 std::string render(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect) {
-  switch (dialect) {
-    case Dialect::Rooms:
-      return render_rooms(execution, sandbox_name);
-  }
-  return {};
+  std::string body;
+  append_rendered(body, execution, sandbox_name, dialect);
+  return body;
 }
 
 }  // namespace roombox

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "wasm/protocol/dialect.h"
+#include "wasm/protocol/error.h"
+#include "wasm/protocol/stream.h"
 
 namespace roombox {
 
@@ -20,24 +23,41 @@ enum class Status {
 /// An execution as it stands, for rendering; the views are borrowed from whoever owns the execution.
 struct ExecutionView {
   std::string_view id;
+  Mode mode = Mode::Plain;
+  std::string_view command;
+  Encoding encoding = Encoding::Utf8;
   Status status = Status::Running;
   std::optional<int> exit_code;  ///< 0–255; 128+n for signal n; 124 for a timeout; none before the end.
   std::optional<std::string_view>
       signal;              ///< Name of the signal that ended the command's shell, as `SIGKILL`.
-  std::string_view out;    ///< Stored bytes of stdout, not necessarily UTF-8.
-  std::string_view err;    ///< The same of stderr.
-  bool truncated = false;  ///< A stream had more than is stored.
   bool oom = false;        ///< It ended with 137 as the kernel killed for want of memory.
-  std::string_view command;
-  std::chrono::milliseconds duration{0};
+  bool truncated = false;  ///< A stream had more than is stored.
   std::chrono::system_clock::time_point started_at;
+  std::optional<std::chrono::system_clock::time_point> finished_at;  ///< None while it runs.
+  std::optional<std::chrono::milliseconds> duration;                 ///< None while it runs.
+  std::uint64_t total = 0;       ///< Bytes written by both streams together, stored or not.
+  const Error* error = nullptr;  ///< Of a failed one: why; null where that is not known, and for all others.
+  std::string_view out;          ///< Stored bytes of stdout, not necessarily UTF-8.
+  std::string_view err;          ///< The same of stderr.
+  std::string_view runs;         ///< How they were interleaved (record.h); empty where that is not known.
 };
 
 /// The name in JSON, as in `"status":"completed"`.
 std::string_view name(Status status);
 
-/// The answer to an exec call in the dialect: for rooms `{"result":{…},"sandboxName":"…"}`. Bytes that are
-/// not UTF-8 become U+FFFD; where truncation cut a character in two, its first part is left out.
+/// The status of that name, if there is one.
+std::optional<Status> status_named(std::string_view wanted);
+
+/// The answer to an exec call in the dialect: for rooms `{"result":{…},"sandboxName":"…"}`, for v1 the
+/// Execution object, whose sandbox_id is the id of the sandbox's room. In utf8, bytes that are not UTF-8
+/// become U+FFFD, and where truncation cut a character in two, its first part is left out.
 std::string render(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect);
+
+/// The same at the end of a string.
+void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,
+                     Dialect dialect);
+
+/// A time as JavaScript's Date prints it, in UTC with milliseconds: 2026-11-29T15:39:01.250Z.
+std::string iso_8601(std::chrono::system_clock::time_point time);
 
 }  // namespace roombox

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "wasm/protocol/base64.h"
 #include "wasm/protocol/utf8.h"
 
 namespace roombox {
@@ -99,6 +100,14 @@ JsonWriter& JsonWriter::string(std::string_view bytes) {
   separate();
   out_ += '"';
   append_escaped(out_, bytes);
+  out_ += '"';
+  return *this;
+}
+
+JsonWriter& JsonWriter::base64(std::string_view bytes) {
+  separate();
+  out_ += '"';
+  append_base64(out_, bytes);
   out_ += '"';
   return *this;
 }

@@ -19,6 +19,7 @@ class JsonWriter {
   JsonWriter& end_array() { return end(']'); }
   JsonWriter& key(std::string_view name);
   JsonWriter& string(std::string_view bytes);
+  JsonWriter& base64(std::string_view bytes);
   JsonWriter& integer(std::int64_t value);
   JsonWriter& boolean(bool value) { return literal(value ? "true" : "false"); }
   JsonWriter& null() { return literal("null"); }
