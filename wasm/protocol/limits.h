@@ -46,6 +46,10 @@ inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
 /// Bytes kept of each output stream for the result and the record; what comes later sets `truncated`.
 inline constexpr std::size_t kStoredOutput = 1u << 20;
 
+/// Bytes of the order in which the stored bytes of two streams came (record.h). An execution whose streams
+/// change places more often is replayed as a whole only, one stream after the other.
+inline constexpr std::size_t kRuns = 64u << 10;
+
 /// Bytes of a caller's own field name that an error repeats, and faults of one body that an answer lists.
 /// Together they keep the answer small, whatever the body.
 inline constexpr std::size_t kQuotedName = 64;
