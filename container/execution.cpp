@@ -7,6 +7,7 @@
 #include "container/limits.h"
 #include "container/log.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/signals.h"
 
 namespace roombox {
 namespace {
@@ -164,19 +165,6 @@ void Execution::end() {
   duration_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
   std::exchange(on_end_, nullptr)(*this);
-}
-
-std::string_view signal_name(int number) {
-  // sigabbrev_np(3) lacks the real-time signals.
-  static const auto names = [] {
-    std::array<std::string, 65> table;
-    for (int n = 1; n < static_cast<int>(table.size()); ++n) {
-      const char* name = ::sigabbrev_np(n);
-      table[n] = name ? std::string("SIG") + name : "SIG" + std::to_string(n);
-    }
-    return table;
-  }();
-  return number > 0 && number < static_cast<int>(names.size()) ? std::string_view(names[number]) : "SIG?";
 }
 
 }  // namespace roombox

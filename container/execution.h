@@ -96,7 +96,4 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::optional<Error> error_;
 };
 
-/// `SIGKILL` for 9; `SIG64` for one without a name.
-std::string_view signal_name(int number);
-
 }  // namespace roombox

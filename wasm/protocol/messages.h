@@ -66,6 +66,8 @@ inline constexpr std::string_view kCwdNotAbsolute = "Working directory must be a
 inline constexpr std::string_view kCwdNul = "Working directory cannot contain a NUL character";
 inline constexpr std::string_view kEncoding = "Invalid option: expected one of \"utf8\"|\"base64\"";
 inline constexpr std::string_view kDetachAndStream = "Cannot be combined with \"stream\"";
+inline constexpr std::string_view kSignal =
+    "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
 inline constexpr std::string_view kEnvName =
     "Invalid name of a variable: expected [A-Za-z_][A-Za-z0-9_]*, received \"<name>\"";
 inline constexpr std::string_view kEnvNul = "Variable \"<name>\" cannot contain a NUL character";

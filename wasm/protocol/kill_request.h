@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "wasm/protocol/error.h"
+#include "wasm/protocol/result.h"
+#include "wasm/protocol/signals.h"
+
+namespace roombox {
+
+/// A signal to an execution, as the body of a kill call asks for it.
+struct KillRequest {
+  int signal = kSigkill;  ///< Linux's number of it: 1–64.
+};
+
+/// Reads and validates a body: nothing at all, or an object whose `signal`, if it has one, is a name
+/// (`SIGTERM`, `TERM`) or a number. Errors as parse_exec_request's.
+Result<KillRequest, FieldErrors> parse_kill_request(std::string_view body);
+
+}  // namespace roombox
