@@ -1,17 +1,45 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
-/// What the edge asks of the agent, and how: plain HTTP/1.1, the caller's own body passed through untouched.
+/// What edge and object ask of the agent, and how: plain HTTP/1.1 with a bearer token, the caller's own body
+/// passed through untouched, the reply the final one, in the dialect asked for.
 namespace roombox::agent_api {
 
-/// `POST`: run the command of an exec body; the answer is the final one, in the dialect asked for.
+/// `POST`: run the command of an exec body under the id of kExecutionHeader. 200 with the result as JSON, or
+/// with a stream of events (sse.h), or 202 with the running execution, as the body asks. kExecutionHeader is
+/// on every reply to what became an execution, whatever its status; without it nothing ran and no record
+/// will come.
 inline constexpr std::string_view kExecutions = "/executions";
 
-/// `GET`: 200 once the agent takes commands.
+/// `/executions/{id}` alone, `GET`: one frame (record.h) of kRecordsType, of a running execution too; 404
+/// if the agent does not know it.
+
+/// `/executions/{id}/events`, `GET`: a stream of events, from the first or after kLastEventIdHeader. 404; 410
+/// if what comes after that id is no longer kept; 204 if nothing comes after it any more.
+inline constexpr std::string_view kEvents = "/events";
+
+/// `/executions/{id}/stdin`, `POST`: bytes for its stdin; with the query kEof its end after them. 200 with
+/// the execution as JSON; 409 if it has ended or its stdin is closed.
+inline constexpr std::string_view kStdin = "/stdin";
+inline constexpr std::string_view kEof = "eof=true";
+
+/// `/executions/{id}/kill`, `POST`: a signal (kill_request.h) to its processes; 200 with the execution as
+/// JSON, after SIGKILL when none of them is left; 409 if it has ended.
+inline constexpr std::string_view kKill = "/kill";
+
+/// `GET`: frames of kRecordsType, chunked, of every execution that has ended and is not yet acknowledged, and
+/// of more as they end; it ends by itself. A newer call ends an older one.
+inline constexpr std::string_view kRecords = "/records";
+
+/// `POST`: ids, one a line, of executions whose records are kept elsewhere now; the agent forgets them.
+inline constexpr std::string_view kRecordsStored = "/records/stored";
+
+/// `GET`, without a token: 200 once the agent takes commands.
 inline constexpr std::string_view kHealth = "/health";
 
-/// `GET`: the agent's version and boot id, as JSON.
+/// `GET`, without a token: the agent's version and boot id, as JSON.
 inline constexpr std::string_view kVersion = "/version";
 
 /// Request header: the sandbox's name, for the answer's `sandboxName`.
@@ -19,5 +47,27 @@ inline constexpr std::string_view kSandboxHeader = "Roombox-Sandbox";
 
 /// Request header: the dialect of the answer, by its name in dialect.h; rooms where it is absent.
 inline constexpr std::string_view kDialectHeader = "Roombox-Dialect";
+
+/// Request header of `POST /executions`: the id of the new execution. To the object: that of an existing one
+/// that a call is about. Reply header: see kExecutions.
+inline constexpr std::string_view kExecutionHeader = "Roombox-Execution";
+
+/// Request header: a decimal number, the id of the last event that a reader has seen.
+inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";
+
+/// Request header, to the object only: 1–255 visible ASCII characters.
+inline constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
+
+/// Reply header, of the object only: names what became of a request without an agent's reply (outcome.cpp);
+/// its facts are the body.
+inline constexpr std::string_view kOutcomeHeader = "roombox-outcome";
+
+/// Content type of frames.
+inline constexpr std::string_view kRecordsType = "application/octet-stream";
+
+/// The path of an execution, and of a call on it: `/executions/{id}/kill`.
+inline std::string execution_path(std::string_view id, std::string_view call = {}) {
+  return std::string(kExecutions).append("/").append(id).append(call);
+}
 
 }  // namespace roombox::agent_api
