@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "tests/edge/decisions.h"
+#include "tests/edge/dice.h"
 #include "wasm/edge.h"
 #include "wasm/protocol/exec_request.h"
 
@@ -54,15 +54,6 @@ constexpr std::string_view kPieces[] = {"\"",
                                         "//",
                                         "\xEF\xBB\xBF",
                                         "[[[[[[[[[[[[[[[["};
-
-/// The same sequence everywhere: the standard fixes this generator's numbers, though not its distributions'.
-class Dice {
- public:
-  std::size_t below(std::size_t limit) { return generator_() % limit; }
-
- private:
-  std::mt19937 generator_{20261129};
-};
 
 void mutate(std::string& body, Dice& dice) {
   const std::size_t at = dice.below(body.size() + 1);
