@@ -7,8 +7,17 @@ export interface Case {
   name: string;
   request: { method: string; path: string; headers?: Record<string, string>; body?: string | Part[] };
   expect: {
-    action: "answer" | "forward" | "destroy";
+    action: "answer" | "forward" | "ask";
+    /** Of a forward and of an ask: the sandbox, empty where none is named. */
     sandbox?: string;
+    /** Of a forward: the agent's call, some of its headers, and the record's seed. */
+    method?: string;
+    path?: string;
+    seed?: string;
+    /** Of an ask. */
+    operation?: string;
+    arguments?: Record<string, string>;
+    /** Of an answer. */
     status?: number;
     headers?: Record<string, string>;
     json?: unknown;

@@ -6,9 +6,9 @@
 ///       than a request can have (kInputMax) or memory is out.
 ///   edge_decide(head_size, body_size) -> result
 ///       Decides on the request in the buffer. A body_size of -1 says that no body has been read yet.
-///   edge_outcome(head_size, name_size) -> result
-///       Words the answer for what became of a decision. In the buffer, the outcome's name (edge.h) is where
-///       the body would be.
+///   edge_outcome(head_size, outcome_size) -> result
+///       Words the answer for what became of a decision. In the buffer, the outcome is where the body would
+///       be: its name, or its name, `\n` and fields (outcome.cpp).
 ///
 /// Input: the head, directly followed by the body. The head is UTF-8 text of lines that end in `\n`:
 ///
@@ -16,15 +16,19 @@
 ///   name:value                        one line for each header, its name in lower case; of those that are
 ///   ...                               needed here the first counts, others are skipped
 ///
-/// The headers that count are content-type, content-length and content-encoding.
+/// The headers that count are content-type, content-length, content-encoding, idempotency-key and
+/// last-event-id.
 ///
 /// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
 /// size.
 ///
 ///   0 Answer    status; head: `Name:value` lines; body: the answer's
 ///   1 ReadBody  limit in bytes: read so much and at most one byte more, then decide again on head and body
-///   2 Forward   head: sandbox name, then `METHOD path`, then `Name:value` lines; the body is the caller's
-///   own 3 Destroy   head: sandbox name
+///   2 Forward   head: sandbox name, then `METHOD path`, then `Name:value` lines; the body to send is the
+///               caller's own. Body: the seed of a new execution's record (protocol/record.h), empty for
+///               calls on an existing one. The headers are for the object; protocol/agent_api.h has them
+///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
+///               of its arguments; edge.h has the operations. What comes of it goes to edge_outcome
 ///
 /// Every line ends in `\n`. A result, with all that it points to, is valid until the next call of any of the
 /// three. As memory may grow in every call, views of it must be made anew after each. The buffer is consumed
@@ -117,13 +121,15 @@ State& state() {
 
 struct HeaderField {
   std::string_view name;
-  std::string_view Request::*value;
+  std::optional<std::string_view> Request::*value;
 };
 
-constexpr std::array<HeaderField, 3> kHeaderFields = {{
+constexpr std::array<HeaderField, 5> kHeaderFields = {{
     {"content-type", &Request::content_type},
     {"content-length", &Request::content_length},
     {"content-encoding", &Request::content_encoding},
+    {"idempotency-key", &Request::idempotency_key},
+    {"last-event-id", &Request::last_event_id},
 }};
 
 /// Takes the first line off a text.
@@ -137,8 +143,8 @@ void read_header(std::string_view line, Request& request) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
   for (const HeaderField& field : kHeaderFields) {
-    std::string_view& value = request.*field.value;
-    if (line.substr(0, colon) == field.name && value.empty()) value = line.substr(colon + 1);
+    std::optional<std::string_view>& value = request.*field.value;
+    if (line.substr(0, colon) == field.name && !value) value = line.substr(colon + 1);
   }
 }
 
@@ -174,11 +180,13 @@ class Writer {
     state_.head.append(forward.sandbox).append("\n");
     state_.head.append(forward.method).append(" ").append(forward.path).append("\n");
     append_lines(state_.head, forward.headers);
+    state_.body = std::move(forward.seed);
     finish(kEdgeForward, 0);
   }
-  void operator()(Destroy&& destroy) {
-    state_.head.append(destroy.sandbox).append("\n");
-    finish(kEdgeDestroy, 0);
+  void operator()(Ask&& ask) {
+    state_.head.append(ask.operation).append("\n").append(ask.sandbox).append("\n");
+    append_lines(state_.head, ask.arguments);
+    finish(kEdgeAsk, 0);
   }
 
  private:
@@ -233,8 +241,8 @@ ROOMBOX_EXPORT(edge_decide) const EdgeResult* edge_decide(std::size_t head_size,
   return publish(decide(request));
 }
 
-ROOMBOX_EXPORT(edge_outcome) const EdgeResult* edge_outcome(std::size_t head_size, std::size_t name_size) {
-  const auto parts = split(state().input.view(), head_size, name_size);
+ROOMBOX_EXPORT(edge_outcome) const EdgeResult* edge_outcome(std::size_t head_size, std::size_t outcome_size) {
+  const auto parts = split(state().input.view(), head_size, outcome_size);
   if (!parts) return publish_fault();
   return publish(answer_outcome(read_head(parts->first), parts->second));
 }

@@ -20,10 +20,10 @@ enum EdgeAction : std::size_t {
   kEdgeAnswer = 0,
   kEdgeReadBody = 1,
   kEdgeForward = 2,
-  kEdgeDestroy = 3,
+  kEdgeAsk = 3,
 };
 
 char* edge_input(std::size_t size);
 const EdgeResult* edge_decide(std::size_t head_size, std::int32_t body_size);
-const EdgeResult* edge_outcome(std::size_t head_size, std::size_t name_size);
+const EdgeResult* edge_outcome(std::size_t head_size, std::size_t outcome_size);
 }

@@ -9,12 +9,16 @@ Answer answer(int status, std::string_view content_type, std::string body) {
       status, {{"Content-Type", std::string(content_type)}, {"Cache-Control", "no-store"}}, std::move(body)};
 }
 
-Answer error_answer(const Error& error) {
-  return answer(http_status(error.code), "application/json", render(error, Dialect::Rooms));
+Answer json_answer(int status, std::string body) {
+  return answer(status, "application/json", std::move(body));
 }
 
-Answer error_answer(ErrorCode code, std::string_view message) {
-  return error_answer(Error{code, std::string(message)});
+Answer error_answer(const Error& error, Dialect dialect) {
+  return json_answer(http_status(error.code), render(error, dialect));
+}
+
+Answer error_answer(ErrorCode code, std::string_view message, Dialect dialect) {
+  return error_answer(Error{code, std::string(message)}, dialect);
 }
 
 }  // namespace roombox::edge

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "wasm/answer.h"
+#include "wasm/execution_id.h"
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/sandbox_name.h"
 #include "wasm/room_id.h"
@@ -13,9 +14,15 @@
 namespace roombox::edge {
 namespace {
 
-constexpr std::string_view kRooms = "/api/rooms";
 constexpr std::string_view kGet = "GET";
 constexpr std::string_view kGetAndHead = "GET, HEAD";
+constexpr std::string_view kV1 = "/v1";
+
+/// Whose errors a path gets, a known one or not.
+Dialect dialect_of(std::string_view path) {
+  const bool v1 = path.starts_with(kV1) && (path.size() == kV1.size() || path[kV1.size()] == '/');
+  return v1 ? Dialect::V1 : Dialect::Rooms;
+}
 
 /// `item` at the end of a list as English writes it.
 void append_listed(std::string& list, std::string_view item, std::string_view separator) {
@@ -23,17 +30,18 @@ void append_listed(std::string& list, std::string_view item, std::string_view se
   list += item;
 }
 
-Answer not_found() {
+Answer not_found(Dialect dialect) {
   std::string calls;
   for (const Route& route : routes()) {
+    if (route.dialect != dialect) continue;
     append_listed(calls, route.method, ", ");
     calls.append(" ").append(route.pattern);
   }
-  return error_answer(ErrorCode::NotFound, messages::fill(messages::kNotFound, {calls}));
+  return error_answer(ErrorCode::NotFound, messages::fill(messages::kNotFound, {calls}), dialect);
 }
 
 /// Precondition: some route has the pattern.
-Answer method_not_allowed(std::string_view pattern) {
+Answer method_not_allowed(std::string_view pattern, Dialect dialect) {
   std::string allow;
   std::string spoken;
   for (const Route& route : routes()) {
@@ -43,20 +51,32 @@ Answer method_not_allowed(std::string_view pattern) {
   }
   const bool one = spoken.find(' ') == std::string::npos;
   spoken += one ? " is" : " are";
-  Answer answer =
-      error_answer(ErrorCode::MethodNotAllowed, messages::fill(messages::kMethodNotAllowed, {spoken}));
+  Answer answer = error_answer(ErrorCode::MethodNotAllowed,
+                               messages::fill(messages::kMethodNotAllowed, {spoken}), dialect);
   answer.headers.emplace_back("Allow", std::move(allow));
   return answer;
 }
 
+Answer room_required(Dialect dialect) {
+  const bool v1 = dialect == Dialect::V1;
+  return error_answer(ErrorCode::NotFound, v1 ? messages::kSandboxRequired : messages::kRoomRequired,
+                      dialect);
+}
+
+Answer invalid_room(Dialect dialect) {
+  const FieldError fault = dialect == Dialect::V1 ? FieldError{"id", std::string(messages::kSandboxId)}
+                                                  : FieldError{"roomID", std::string(messages::kRoomId)};
+  return error_answer(invalid_request({fault}), dialect);
+}
+
 struct Place {
   std::string_view pattern;
-  std::string_view room;  ///< As in the path, still encoded.
+  PathMatch path;
 };
 
 std::optional<Place> find_place(std::string_view path) {
   for (const Route& route : routes()) {
-    if (const auto found = match(route.pattern, path)) return Place{route.pattern, found->room};
+    if (const auto found = match(route.pattern, path)) return Place{route.pattern, *found};
   }
   return std::nullopt;
 }
@@ -70,26 +90,36 @@ const Route* find_route(std::string_view pattern, std::string_view method) {
   return nullptr;
 }
 
+/// The names are empty where the pattern has none, or the path no valid one.
+Subject subject_at(const Place& place, Dialect dialect) {
+  const auto room = has_room(place.pattern) ? parse_room_id(place.path.room) : std::nullopt;
+  const auto execution =
+      has_execution(place.pattern) ? parse_execution_id(place.path.execution) : std::nullopt;
+  return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or("")};
+}
+
 }  // namespace
 
 Decision decide(const Request& request) {
   const std::string_view path = path_of(request.url);
+  const Dialect dialect = dialect_of(path);
   const auto place = find_place(path);
-  const bool room_missing = place && has_room(place->pattern) && place->room.empty();
-  if (room_missing || path == kRooms) return error_answer(ErrorCode::NotFound, messages::kRoomRequired);
-  if (!place) return not_found();
+  if (!place) return not_found(dialect);
+  if (has_room(place->pattern) && place->path.room.empty()) return room_required(dialect);
   const Route* const route = find_route(place->pattern, request.method);
-  if (route == nullptr) return method_not_allowed(place->pattern);
-  if (!has_room(place->pattern)) return route->decide(request, {});
-  const auto room = parse_room_id(place->room);
-  if (!room) return error_answer(invalid_request({{"roomID", std::string(messages::kRoomId)}}));
-  return route->decide(request, *room);
+  if (route == nullptr) return method_not_allowed(place->pattern, dialect);
+  const Subject subject = subject_at(*place, dialect);
+  if (has_room(place->pattern) && subject.sandbox.empty()) return invalid_room(dialect);
+  if (has_execution(place->pattern) && subject.execution.empty()) {
+    return error_answer(no_execution(place->path.execution), dialect);
+  }
+  return route->decide({request, subject});
 }
 
-std::string sandbox_of(const Request& request) {
-  const auto place = find_place(path_of(request.url));
-  const auto room = place ? parse_room_id(place->room) : std::nullopt;
-  return room ? sandbox_name(*room) : std::string();
+Subject subject_of(const Request& request) {
+  const std::string_view path = path_of(request.url);
+  const auto place = find_place(path);
+  return place ? subject_at(*place, dialect_of(path)) : Subject{dialect_of(path), {}, {}};
 }
 
 }  // namespace roombox::edge

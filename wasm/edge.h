@@ -7,16 +7,20 @@
 #include <variant>
 #include <vector>
 
+#include "wasm/protocol/dialect.h"
+
 /// The edge core: what the Worker does with a request, decided from its bytes alone.
 namespace roombox::edge {
 
 /// A request as the host hands it over; everything is borrowed for the length of the call.
 struct Request {
   std::string_view method;
-  std::string_view url;           ///< As received, still percent-encoded: absolute, or from its path on.
-  std::string_view content_type;  ///< Header values; empty where the header is absent.
-  std::string_view content_length;
-  std::string_view content_encoding;
+  std::string_view url;  ///< As received, still percent-encoded: absolute, or from its path on.
+  std::optional<std::string_view> content_type;
+  std::optional<std::string_view> content_length;
+  std::optional<std::string_view> content_encoding;
+  std::optional<std::string_view> idempotency_key;
+  std::optional<std::string_view> last_event_id;
   std::optional<std::string_view> body;  ///< Absent until a decision asked for it.
 };
 
@@ -35,32 +39,41 @@ struct ReadBody {
   std::size_t limit;
 };
 
-/// Send the caller's own body to the agent of a sandbox and pass its reply through.
+/// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through.
 struct Forward {
   std::string sandbox;
   std::string method;
   std::string path;
   Headers headers;
+  std::string seed;  ///< Of the record of a new execution (protocol/record.h); empty where there is none.
 };
 
-/// End a sandbox: its container, its files and what its object stores.
-struct Destroy {
-  std::string sandbox;
+/// Ask the object of a sandbox, or where none is named what keeps the list of rooms, and word what comes of
+/// it by answer_outcome.
+struct Ask {
+  std::string operation;  ///< `destroy`, `status`, `records`, `record`, `rooms` or `create`.
+  std::string sandbox;    ///< Empty for the last two.
+  /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
+  /// which 18 random lower-case hexadecimal digits make a room id. Absent ones are left out, but for the
+  /// limit.
+  Headers arguments;
 };
 
-using Decision = std::variant<Answer, ReadBody, Forward, Destroy>;
+using Decision = std::variant<Answer, ReadBody, Forward, Ask>;
 
 /// Decides on a request. Pure: the same request gets the same decision.
 Decision decide(const Request& request);
 
-/// The name of the sandbox that a request's path is about; empty if it is about none.
-std::string sandbox_of(const Request& request);
+/// What a request is about, as far as its path is right; no names where it is not.
+struct Subject {
+  Dialect dialect = Dialect::Rooms;
+  std::string sandbox;    ///< The name of the sandbox.
+  std::string execution;  ///< The id of the execution.
+};
+Subject subject_of(const Request& request);
 
-/// What became of a decision that the host carried out; outcome.cpp has the table of names and answers.
-///
-/// Words the answer for a request of which the host reports an outcome: `deleted` and `absent` for a Destroy,
-/// `start_failed`, `start_timeout`, `at_capacity`, `lost`, `gone` for a Forward, `crashed` for a fault of the
-/// edge itself (an unknown name counts as that).
+/// Words the answer for a request of which the host reports an outcome: `name`, or `name\n` and fields
+/// (protocol/fields.h). outcome.cpp has the names; an unknown one counts as `crashed`.
 Answer answer_outcome(const Request& request, std::string_view outcome);
 
 }  // namespace roombox::edge

@@ -1,76 +1,331 @@
+/// What became of what the host carried out, by name, and its answer. The fields beside a name:
+///
+///   deleted, absent        of `destroy`: whether there was anything
+///   room, created          sandbox; status: absent, starting, running or asleep; created_ms, active_ms (Unix
+///                          ms), where there are such times. `created` is answered with 201
+///   rooms                  `room` again and again, each with the fields of a room; cursor, if there are more
+///   record                 those of a record (protocol/record.h)
+///   records                `record` again and again, each with the fields of a record's head (of the
+///   command,
+///                          more than limits::kListedCommand bytes are not shown, so need not be sent);
+///                          cursor
+///   events                 those of an ended execution's record: answered as events, after Last-Event-ID
+///   result                 those of a record: answered as the exec call was that it is of
+///   no_execution           the room has no such execution
+///   ended                  the execution has ended, or its stdin is closed
+///   earlier_life           it is of an earlier life of the sandbox
+///   position_lost          the events after that id are no longer kept
+///   key_reused             the Idempotency-Key came with another body before
+///   start_failed, start_timeout, at_capacity, lost, gone
+///                          what kept a call from its answer; also a failed record's `outcome`
+///   crashed                a fault of the edge itself, and every other name
+
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "wasm/answer.h"
 #include "wasm/edge.h"
+#include "wasm/execution_id.h"
+#include "wasm/protocol/decimal.h"
+#include "wasm/protocol/execution.h"
+#include "wasm/protocol/field_report.h"
+#include "wasm/protocol/fields.h"
 #include "wasm/protocol/json_writer.h"
+#include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/record.h"
+#include "wasm/protocol/sandbox_name.h"
+#include "wasm/protocol/sse.h"
+#include "wasm/protocol/timestamp.h"
+#include "wasm/protocol/utf8.h"
+#include "wasm/replay.h"
 
 namespace roombox::edge {
 namespace {
 
-/// What a Destroy came to.
-struct Deletion {
-  std::string_view outcome;
-  bool deleted;
+/// What an outcome's answer is made of.
+struct Report {
+  const Request& request;
+  const Subject& subject;
+  std::string_view name;
+  std::string_view fields;
 };
 
-constexpr std::array<Deletion, 2> kDeletions = {{
-    {"deleted", true},
-    {"absent", false},
-}};
+/// Whether a command may have run before its call failed.
+enum class Ran { No, Perhaps };
 
-/// What kept a Forward from its answer.
+/// What kept a call from its answer.
 struct Failure {
   std::string_view outcome;
   ErrorCode code;
   std::string_view message;
   std::string_view retry_after;  ///< Seconds; empty where trying the same again is no advice.
+  Ran ran;
 };
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 6> kFailures = {{
-    {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, ""},
-    {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2"},
-    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10"},
-    {"lost", ErrorCode::ExecutionFailed, messages::kLost, ""},
-    {"gone", ErrorCode::Gone, messages::kGone, ""},
-    {"crashed", ErrorCode::Internal, messages::kCrashed, ""},
+constexpr std::array<Failure, 10> kFailures = {{
+    {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No},
+    {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No},
+    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No},
+    {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps},
+    {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps},
+    {"ended", ErrorCode::Conflict, messages::kEnded, "", Ran::Perhaps},
+    {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},
+    {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
+    {"key_reused", ErrorCode::Conflict, messages::kKeyReused, "", Ran::No},
+    {"crashed", ErrorCode::Internal, messages::kCrashed, "", Ran::Perhaps},
 }};
 
-std::optional<Answer> answer_deletion(const Request& request, std::string_view outcome) {
-  const std::string sandbox = sandbox_of(request);
-  for (const Deletion& row : kDeletions) {
-    if (row.outcome != outcome || sandbox.empty()) continue;
-    std::string body;
-    JsonWriter(body)
-        .begin_object()
-        .key("sandboxName")
-        .string(sandbox)
-        .key("deleted")
-        .boolean(row.deleted)
-        .end_object();
-    return answer(200, "application/json", std::move(body));
+const Failure* find_failure(std::string_view outcome) {
+  for (const Failure& row : kFailures) {
+    if (row.outcome == outcome) return &row;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
-Answer answer_failure(const Failure& failure) {
-  Answer answer = error_answer(failure.code, failure.message);
+/// The row of an outcome, or of one that says as little as can be.
+const Failure& failure_of(std::string_view outcome, std::string_view otherwise) {
+  const Failure* const found = find_failure(outcome);
+  return found != nullptr ? *found : *find_failure(otherwise);
+}
+
+Answer answer_failure(const Failure& failure, Dialect dialect) {
+  Answer answer = error_answer(failure.code, failure.message, dialect);
   if (!failure.retry_after.empty()) answer.headers.emplace_back("Retry-After", failure.retry_after);
   return answer;
 }
 
+Answer crash(const Subject& subject) {
+  return answer_failure(*find_failure("crashed"), subject.dialect);
+}
+
+// Rooms.
+
+Answer answer_deletion(const Report& report) {
+  const Subject& subject = report.subject;
+  if (subject.sandbox.empty()) return crash(subject);
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  if (subject.dialect == Dialect::V1) {
+    json.key("object").string("sandbox").key("id").string(room_of(subject.sandbox));
+  } else {
+    json.key("sandboxName").string(subject.sandbox);
+  }
+  json.key("deleted").boolean(report.name == "deleted").end_object();
+  return json_answer(200, std::move(body));
+}
+
+constexpr std::array<std::string_view, 4> kRoomStatuses = {"absent", "starting", "running", "asleep"};
+
+struct Room {
+  std::string_view sandbox;
+  std::string_view status = kRoomStatuses[0];
+  std::optional<std::chrono::system_clock::time_point> created_at;
+  std::optional<std::chrono::system_clock::time_point> active_at;
+};
+
+Room read_room(std::string_view fields) {
+  Room room;
+  FieldReader reader(fields);
+  while (const auto field = reader.next()) {
+    if (field->name == "sandbox") room.sandbox = field->value;
+    if (field->name == "created_ms") room.created_at = parse_unix_ms(field->value);
+    if (field->name == "active_ms") room.active_at = parse_unix_ms(field->value);
+    if (field->name != "status") continue;
+    for (std::string_view status : kRoomStatuses) {
+      if (field->value == status) room.status = status;
+    }
+  }
+  return room;
+}
+
+void write_time(JsonWriter& json, std::optional<std::chrono::system_clock::time_point> time) {
+  time ? json.string(iso_8601(*time)) : json.null();
+}
+
+void write_room(JsonWriter& json, const Room& room, Dialect dialect) {
+  const bool v1 = dialect == Dialect::V1;
+  json.begin_object();
+  if (v1) {
+    json.key("object").string("sandbox").key("id").string(room_of(room.sandbox));
+  } else {
+    json.key("roomID").string(room_of(room.sandbox)).key("sandboxName").string(room.sandbox);
+  }
+  json.key("status").string(room.status);
+  write_time(json.key(v1 ? "created_at" : "createdAt"), room.created_at);
+  write_time(json.key(v1 ? "last_active_at" : "lastActiveAt"), room.active_at);
+  json.end_object();
+}
+
+Answer answer_room(const Report& report) {
+  const Dialect dialect = report.subject.dialect;
+  Room room = read_room(report.fields);
+  if (room.sandbox.empty()) room.sandbox = report.subject.sandbox;
+  if (room.sandbox.empty()) return crash(report.subject);
+  if (dialect == Dialect::V1 && room.status == "absent") {
+    return error_answer(ErrorCode::NotFound, messages::fill(messages::kNoSandbox, {room_of(room.sandbox)}),
+                        dialect);
+  }
+  std::string body;
+  JsonWriter json(body);
+  write_room(json, room, dialect);
+  return json_answer(report.name == "created" ? 201 : 200, std::move(body));
+}
+
+// Lists.
+
+/// Writes a list of the fields of one name, each by `write`, and its cursor.
+template <typename Write>
+Answer answer_list(const Report& report, std::string_view key, std::string_view entry, Write&& write) {
+  const bool v1 = report.subject.dialect == Dialect::V1;
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  if (v1) json.key("object").string("list");
+  json.key(v1 ? "data" : key).begin_array();
+  std::optional<std::string_view> cursor;
+  FieldReader reader(report.fields);
+  while (const auto field = reader.next()) {
+    if (field->name == entry) write(json, field->value);
+    if (field->name == "cursor") cursor = field->value;
+  }
+  json.end_array().key("cursor");
+  cursor ? json.string(*cursor) : json.null();
+  json.end_object();
+  return json_answer(200, std::move(body));
+}
+
+Answer answer_rooms(const Report& report) {
+  return answer_list(report, "rooms", "room", [&report](JsonWriter& json, std::string_view fields) {
+    write_room(json, read_room(fields), report.subject.dialect);
+  });
+}
+
+// Executions.
+
+/// Why an execution failed, as its agent or its object has it.
+Error error_of(const Record& record) {
+  const ExecutionView execution = record.view();
+  if (execution.error != nullptr) return *execution.error;
+  const Failure& failure = failure_of(record.outcome(), "lost");
+  return {failure.code, std::string(failure.message)};
+}
+
+Answer result_answer(int status, const Report& report, const Record& record) {
+  ExecutionView execution = record.view();
+  const Error error = error_of(record);
+  execution.error = execution.status == Status::Failed ? &error : nullptr;
+  return json_answer(status, render(execution, report.subject.sandbox, report.subject.dialect));
+}
+
+Answer answer_records(const Report& report) {
+  return answer_list(report, "executions", "record", [](JsonWriter& json, std::string_view fields) {
+    Record record;
+    record.read(fields);
+    ExecutionView execution = record.view();
+    const Error error = error_of(record);
+    execution.error = execution.status == Status::Failed ? &error : nullptr;
+    execution.command = utf8::prefix(execution.command, limits::kListedCommand);
+    write_listed(json, execution);
+  });
+}
+
+Answer replay(const Report& report, const Record& record, std::uint64_t after) {
+  const Subject& subject = report.subject;
+  Answer answer{200, {}, {}};
+  switch (
+      append_replay(answer.body, record.view(), error_of(record), subject.sandbox, subject.dialect, after)) {
+    case ReplayState::Told:
+      for (const auto& [name, value] : sse::kHeaders) answer.headers.emplace_back(name, value);
+      return answer;
+    case ReplayState::Over:
+      return {204, {{"Cache-Control", "no-store"}}, {}};
+    case ReplayState::Lost:
+      break;
+  }
+  return answer_failure(*find_failure("position_lost"), subject.dialect);
+}
+
+/// What the exec call was answered with that the record is of.
+Answer answer_exec(const Report& report, const Record& record) {
+  const ExecutionView execution = record.view();
+  const Dialect dialect = report.subject.dialect;
+  if (execution.status == Status::Failed) {
+    if (execution.error != nullptr) return error_answer(*execution.error, dialect);
+    const Failure& failure = failure_of(record.outcome(), "lost");
+    if (failure.ran == Ran::No || execution.mode == Mode::Plain) return answer_failure(failure, dialect);
+  }
+  if (execution.mode == Mode::Stream) return replay(report, record, 0);
+  return result_answer(execution.mode == Mode::Detach ? 202 : 200, report, record);
+}
+
+/// Answers what is reported of one record. Damage that leaves it without an id leaves nothing to answer with.
+template <typename Tell>
+Answer answer_with_record(const Report& report, Tell&& tell) {
+  Record record;
+  record.read(report.fields);
+  return record.view().id.empty() ? crash(report.subject) : tell(record);
+}
+
+Answer answer_record(const Report& report) {
+  return answer_with_record(report,
+                            [&report](const Record& record) { return result_answer(200, report, record); });
+}
+
+Answer answer_events(const Report& report) {
+  const std::uint64_t after = parse_decimal(report.request.last_event_id.value_or("")).value_or(0);
+  return answer_with_record(
+      report, [&report, after](const Record& record) { return replay(report, record, after); });
+}
+
+Answer answer_result(const Report& report) {
+  return answer_with_record(report, [&report](const Record& record) {
+    Answer answer = answer_exec(report, record);
+    answer.headers.emplace_back("Idempotency-Replayed", "true");
+    return answer;
+  });
+}
+
+Answer answer_no_execution(const Report& report) {
+  return error_answer(no_execution(report.subject.execution), report.subject.dialect);
+}
+
+/// An outcome that is no failure.
+struct Row {
+  std::string_view outcome;
+  Answer (*answer)(const Report& report);
+};
+
+constexpr std::array<Row, 10> kRows = {{
+    {"deleted", answer_deletion},
+    {"absent", answer_deletion},
+    {"room", answer_room},
+    {"created", answer_room},
+    {"rooms", answer_rooms},
+    {"record", answer_record},
+    {"records", answer_records},
+    {"events", answer_events},
+    {"result", answer_result},
+    {"no_execution", answer_no_execution},
+}};
+
 }  // namespace
 
 Answer answer_outcome(const Request& request, std::string_view outcome) {
-  if (auto answer = answer_deletion(request, outcome)) return *std::move(answer);
-  for (const Failure& row : kFailures) {
-    if (row.outcome == outcome) return answer_failure(row);
+  const Subject subject = subject_of(request);
+  const std::string_view name = outcome.substr(0, outcome.find('\n'));
+  const std::string_view fields = outcome.substr(std::min(name.size() + 1, outcome.size()));
+  for (const Row& row : kRows) {
+    if (row.outcome == name) return row.answer({request, subject, name, fields});
   }
-  return answer_failure(kFailures.back());
+  return answer_failure(failure_of(name, "crashed"), subject.dialect);
 }
 
 }  // namespace roombox::edge

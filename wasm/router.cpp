@@ -1,44 +1,71 @@
 #include "wasm/router.h"
 
 #include <algorithm>
+#include <array>
 
 namespace roombox::edge {
 namespace {
 
-constexpr std::string_view kRoom = "{roomID}";
+constexpr std::array<std::string_view, 2> kRooms = {"{roomID}", "{id}"};
+constexpr std::string_view kExecution = "{executionID}";
 
-/// Takes the first segment off a path, and the slash after it.
-std::string_view take_segment(std::string_view& path) {
-  const std::string_view segment = path.substr(0, path.find('/'));
-  path.remove_prefix(std::min(segment.size() + 1, path.size()));
-  return segment;
+/// Takes what is before the first separator off a text, and the separator.
+std::string_view take_until(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
 }
 
 std::ptrdiff_t slashes(std::string_view path) {
   return std::count(path.begin(), path.end(), '/');
 }
 
+bool is_room(std::string_view segment) {
+  return std::find(kRooms.begin(), kRooms.end(), segment) != kRooms.end();
+}
+
+/// What follows a URL's origin.
+std::string_view without_origin(std::string_view url) {
+  constexpr std::string_view kScheme = "://";
+  if (url.starts_with('/')) return url;
+  const std::size_t scheme = url.find_first_of(":/?#");
+  if (scheme == std::string_view::npos || !url.substr(scheme).starts_with(kScheme)) return {};
+  url.remove_prefix(scheme + kScheme.size());
+  return url.substr(std::min(url.find_first_of("/?#"), url.size()));
+}
+
 }  // namespace
 
 std::string_view path_of(std::string_view url) {
-  constexpr std::string_view kScheme = "://";
-  if (!url.starts_with('/')) {
-    const std::size_t scheme = url.find_first_of(":/?#");
-    if (scheme == std::string_view::npos || !url.substr(scheme).starts_with(kScheme)) return {};
-    url.remove_prefix(scheme + kScheme.size());
-    url.remove_prefix(std::min(url.find_first_of("/?#"), url.size()));
-  }
+  url = without_origin(url);
   return url.substr(0, url.find_first_of("?#"));
+}
+
+std::string_view query_of(std::string_view url) {
+  url = without_origin(url);
+  url = url.substr(0, url.find('#'));
+  const std::size_t mark = url.find('?');
+  return mark == std::string_view::npos ? std::string_view() : url.substr(mark + 1);
+}
+
+std::optional<std::string_view> parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    std::string_view value = take_until(query, '&');
+    if (take_until(value, '=') == name) return value;
+  }
+  return std::nullopt;
 }
 
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path) {
   if (slashes(pattern) != slashes(path)) return std::nullopt;
   PathMatch found;
   while (!pattern.empty()) {
-    const std::string_view expected = take_segment(pattern);
-    const std::string_view segment = take_segment(path);
-    if (expected == kRoom) {
+    const std::string_view expected = take_until(pattern, '/');
+    const std::string_view segment = take_until(path, '/');
+    if (is_room(expected)) {
       found.room = segment;
+    } else if (expected == kExecution) {
+      found.execution = segment;
     } else if (expected != segment) {
       return std::nullopt;
     }
@@ -47,7 +74,13 @@ std::optional<PathMatch> match(std::string_view pattern, std::string_view path) 
 }
 
 bool has_room(std::string_view pattern) {
-  return pattern.find(kRoom) != std::string_view::npos;
+  return std::any_of(kRooms.begin(), kRooms.end(), [pattern](std::string_view name) {
+    return pattern.find(name) != std::string_view::npos;
+  });
+}
+
+bool has_execution(std::string_view pattern) {
+  return pattern.find(kExecution) != std::string_view::npos;
 }
 
 }  // namespace roombox::edge

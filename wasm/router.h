@@ -9,16 +9,27 @@ namespace roombox::edge {
 /// encoded.
 std::string_view path_of(std::string_view url);
 
-/// What a path has in the place of a pattern's `{roomID}`, still encoded.
+/// The query of a URL, without its question mark, still encoded; empty where there is none.
+std::string_view query_of(std::string_view url);
+
+/// The value of the first parameter of that name in a query, still encoded; none where it is absent, empty
+/// where it has no `=`.
+std::optional<std::string_view> parameter(std::string_view query, std::string_view name);
+
+/// What a path has in the places of a pattern's names in braces, still encoded.
 struct PathMatch {
-  std::string_view room;  ///< Empty where the pattern has no `{roomID}`, or the path nothing in its place.
+  std::string_view room;       ///< Of `{roomID}`, or of `{id}`, as v1 calls it; empty where there is none.
+  std::string_view execution;  ///< Of `{executionID}`, likewise.
 };
 
-/// Whether a path is of a pattern: the same segments between slashes, where `{roomID}` stands for any one
-/// segment, an empty one too.
+/// Whether a path is of a pattern: the same segments between slashes, where a name in braces stands for any
+/// one segment, an empty one too.
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path);
 
 /// Whether a pattern names a room.
 bool has_room(std::string_view pattern);
+
+/// Whether a pattern names an execution.
+bool has_execution(std::string_view pattern);
 
 }  // namespace roombox::edge

@@ -1,92 +1,166 @@
 #include "wasm/routes.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "wasm/answer.h"
+#include "wasm/checks.h"
 #include "wasm/protocol/agent_api.h"
+#include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/exec_request.h"
-#include "wasm/protocol/messages.h"
-#include "wasm/protocol/sandbox_name.h"
-#include "wasm/room_id.h"
+#include "wasm/protocol/execution.h"
+#include "wasm/protocol/kill_request.h"
+#include "wasm/protocol/limits.h"
+#include "wasm/protocol/record.h"
 
 namespace roombox::edge {
 namespace {
 
 constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kBytes = "application/octet-stream";
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+Decision refuse(const Call& call, const Error& error) {
+  return error_answer(error, call.subject.dialect);
 }
 
-/// Compares with a text that is in lower case, whatever the case of the first.
-bool is_word(std::string_view text, std::string_view word) {
-  return std::equal(text.begin(), text.end(), word.begin(), word.end(),
-                    [](char left, char right) { return lower(left) == right; });
-}
-
-/// The media type of a Content-Type, without its parameters and the blanks around it.
-std::string_view media_type(std::string_view content_type) {
-  constexpr std::string_view kBlank = " \t";
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  type.remove_prefix(std::min(type.find_first_not_of(kBlank), type.size()));
-  return type.substr(0, type.find_last_not_of(kBlank) + 1);
-}
-
-/// Whether a Content-Length says more than a body may have. One that is no number says nothing: the body is
-/// read with a bound in any case.
-bool declares_too_much(std::string_view content_length) {
-  std::uint64_t length = 0;
-  const char* const end = content_length.data() + content_length.size();
-  const auto read = std::from_chars(content_length.data(), end, length);
-  if (read.ptr != end) return false;
-  return read.ec == std::errc::result_out_of_range || (read.ec == std::errc() && length > limits::kBody);
-}
-
-Answer too_large() {
-  return error_answer(ErrorCode::PayloadTooLarge,
-                      messages::fill(messages::kTooLarge, {std::to_string(limits::kBody)}));
-}
-
-/// What is wrong with a request that must bring JSON, as far as its headers tell.
-std::optional<Answer> refuse_headers(const Request& request) {
-  if (!is_word(media_type(request.content_type), kJson)) {
-    return error_answer(ErrorCode::UnsupportedMediaType, messages::kNotJson);
+/// A request to the agent of the call's sandbox, by way of its object.
+Forward forward(const Call& call, std::string_view method, std::string path) {
+  Headers headers = {{std::string(agent_api::kSandboxHeader), call.subject.sandbox},
+                     {std::string(agent_api::kDialectHeader), std::string(name(call.subject.dialect))}};
+  if (!call.subject.execution.empty()) {
+    headers.emplace_back(agent_api::kExecutionHeader, call.subject.execution);
   }
-  if (!request.content_encoding.empty() && !is_word(request.content_encoding, "identity")) {
-    return error_answer(ErrorCode::UnsupportedMediaType, messages::kEncoded);
-  }
-  if (declares_too_much(request.content_length)) return too_large();
-  return std::nullopt;
+  return {call.subject.sandbox, std::string(method), std::move(path), std::move(headers), {}};
 }
 
-Decision health(const Request&, const std::string&) {
+/// The record of an execution that a body asks for, as far as it is known before it runs.
+std::string seed_of(const ExecRequest& request) {
+  ExecutionView execution;
+  execution.mode = request.mode;
+  execution.command = request.cmd;
+  execution.encoding = request.encoding;
+  std::string seed;
+  append_seed(seed, execution);
+  return seed;
+}
+
+Decision health(const Call&) {
   return answer(200, "text/plain", "ok");
 }
 
-Decision exec(const Request& request, const std::string& room) {
-  if (auto refusal = refuse_headers(request)) return *std::move(refusal);
+Decision exec(const Call& call) {
+  const Request& request = call.request;
+  if (auto error = check_json_headers(request)) return refuse(call, *error);
+  auto key = idempotency_key(request);
+  if (!key) return refuse(call, key.error());
   if (!request.body) return ReadBody{limits::kBody};
-  if (request.body->size() > limits::kBody) return too_large();
-  auto parsed = parse_exec_request(*request.body, Dialect::Rooms);
-  if (!parsed) return error_answer(invalid_request(std::move(parsed.error())));
-  std::string sandbox = sandbox_name(room);
-  Headers headers = {{std::string(agent_api::kSandboxHeader), sandbox},
-                     {std::string(agent_api::kDialectHeader), std::string(name(Dialect::Rooms))},
-                     {"Content-Type", std::string(kJson)}};
-  return Forward{std::move(sandbox), "POST", std::string(agent_api::kExecutions), std::move(headers)};
+  if (auto error = check_body_size(request)) return refuse(call, *error);
+  auto parsed = parse_exec_request(*request.body, call.subject.dialect);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  Forward out = forward(call, "POST", std::string(agent_api::kExecutions));
+  out.headers.emplace_back("Content-Type", kJson);
+  if (*key) out.headers.emplace_back(agent_api::kIdempotencyHeader, **std::move(key));
+  out.seed = seed_of(*parsed);
+  return out;
 }
 
-Decision destroy(const Request&, const std::string& room) {
-  return Destroy{sandbox_name(room)};
+Decision events(const Call& call) {
+  auto id = last_event_id(call.request);
+  if (!id) return refuse(call, id.error());
+  Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, agent_api::kEvents));
+  if (*id) out.headers.emplace_back(agent_api::kLastEventIdHeader, **std::move(id));
+  return out;
 }
 
-constexpr std::array<Route, 3> kRoutes = {{
-    {"GET", "/health", health},
-    {"POST", "/api/rooms/{roomID}/sandbox/exec", exec},
-    {"DELETE", "/api/rooms/{roomID}", destroy},
+Decision stdin_bytes(const Call& call) {
+  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
+  const auto eof = wants_eof(call.request);
+  if (!eof) return refuse(call, eof.error());
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  std::string path = agent_api::execution_path(call.subject.execution, agent_api::kStdin);
+  if (*eof) path.append("?").append(agent_api::kEof);
+  Forward out = forward(call, "POST", std::move(path));
+  out.headers.emplace_back("Content-Type", kBytes);
+  return out;
+}
+
+Decision kill(const Call& call) {
+  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
+  auto parsed = parse_kill_request(*call.request.body);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  Forward out = forward(call, "POST", agent_api::execution_path(call.subject.execution, agent_api::kKill));
+  out.headers.emplace_back("Content-Type", kJson);
+  return out;
+}
+
+Decision rooms(const Call& call) {
+  auto page = page_arguments(call.request, Cursor::Room, StatusFilter::None);
+  if (!page) return refuse(call, page.error());
+  return Ask{"rooms", {}, *std::move(page)};
+}
+
+/// Reads a body of an object without fields.
+class EmptyReader final : public BodyReader {
+ public:
+  EmptyReader() : BodyReader({}) {}
+
+ private:
+  void accept(const BodyField&, const JsonValue&) override {}
+};
+
+Decision create(const Call& call) {
+  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
+  if (!call.request.body->empty()) {
+    FieldErrors faults = EmptyReader().read(*call.request.body);
+    if (!faults.empty()) return refuse(call, invalid_request(std::move(faults)));
+  }
+  return Ask{"create", {}, {{"prefix", "sbx_"}}};
+}
+
+Decision status(const Call& call) {
+  return Ask{"status", call.subject.sandbox, {}};
+}
+
+Decision destroy(const Call& call) {
+  return Ask{"destroy", call.subject.sandbox, {}};
+}
+
+Decision records(const Call& call) {
+  auto page = page_arguments(call.request, Cursor::Sequence, StatusFilter::Allowed);
+  if (!page) return refuse(call, page.error());
+  return Ask{"records", call.subject.sandbox, *std::move(page)};
+}
+
+Decision record(const Call& call) {
+  return Ask{"record", call.subject.sandbox, {{"id", call.subject.execution}}};
+}
+
+constexpr auto kRooms = Dialect::Rooms;
+constexpr auto kV1 = Dialect::V1;
+
+constexpr std::array<Route, 15> kRoutes = {{
+    {kRooms, "GET", "/health", health},
+    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
+    {kRooms, "GET", "/api/rooms", rooms},
+    {kRooms, "GET", "/api/rooms/{roomID}", status},
+    {kRooms, "DELETE", "/api/rooms/{roomID}", destroy},
+    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
+    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
+    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events},
+    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
+    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
+    {kV1, "POST", "/v1/sandboxes/{id}/exec", exec},
+    {kV1, "GET", "/v1/sandboxes", rooms},
+    {kV1, "POST", "/v1/sandboxes", create},
+    {kV1, "GET", "/v1/sandboxes/{id}", status},
+    {kV1, "DELETE", "/v1/sandboxes/{id}", destroy},
 }};
 
 }  // namespace

@@ -8,13 +8,19 @@
 
 namespace roombox::edge {
 
-/// One call of the API. A path with several methods has a row for each; GET's is HEAD's too.
+/// A request on a known path by a known method, with what its path names.
+struct Call {
+  const Request& request;
+  const Subject& subject;  ///< Valid; a name is empty where the pattern has none.
+};
+
+/// One call of the API. A path with several methods has a row for each; GET's is HEAD's too. Room and
+/// execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`.
 struct Route {
+  Dialect dialect;
   std::string_view method;
   std::string_view pattern;
-  /// Decides on a request of this route; `room` is the valid id of its path, empty where the pattern has
-  /// none.
-  Decision (*decide)(const Request& request, const std::string& room);
+  Decision (*decide)(const Call& call);
 };
 
 /// Every call there is.

@@ -66,13 +66,32 @@ TEST(Abi, TellsAHostToForward) {
   EXPECT_EQ(result.head,
             "sandbox-r\nPOST /executions\nRoombox-Sandbox:sandbox-r\nRoombox-Dialect:rooms\n"
             "Content-Type:application/json\n");
-  EXPECT_EQ(result.body, "");
+  EXPECT_EQ(result.body, "mode 5\nplaincommand 4\ntrueencoding 4\nutf8");
 }
 
-TEST(Abi, TellsAHostToDestroy) {
-  const Result result = decide(kDelete);
-  EXPECT_EQ(result.action, kEdgeDestroy);
-  EXPECT_EQ(result.head, "sandbox-r\n");
+TEST(Abi, TellsAHostToAsk) {
+  Result result = decide(kDelete);
+  EXPECT_EQ(result.action, kEdgeAsk);
+  EXPECT_EQ(result.head, "destroy\nsandbox-r\n");
+  EXPECT_EQ(result.body, "");
+  result = decide("GET /api/rooms/r/sandbox/executions?limit=5&status=failed\n");
+  EXPECT_EQ(result.action, kEdgeAsk);
+  EXPECT_EQ(result.head, "records\nsandbox-r\nlimit:5\nstatus:failed\n");
+  EXPECT_EQ(decide("GET /v1/sandboxes").head, "rooms\n\nlimit:20\n");
+}
+
+TEST(Abi, TakesTheHeadersThatCount) {
+  for (std::string_view key : {"idempotency-key:a key\n", "idempotency-key:\n"}) {
+    std::string head(kExec);
+    EXPECT_EQ(decide(head.append(key)).number, 400u) << key;
+  }
+  const Result result =
+      decide("GET /api/rooms/r/sandbox/executions/exec_1/events\nlast-event-id:7\nlast-event-id:8\n");
+  EXPECT_EQ(result.action, kEdgeForward);
+  EXPECT_EQ(result.head,
+            "sandbox-r\nGET /executions/exec_1/events\nRoombox-Sandbox:sandbox-r\nRoombox-Dialect:rooms\n"
+            "Roombox-Execution:exec_1\nLast-Event-ID:7\n");
+  EXPECT_EQ(result.body, "");
 }
 
 TEST(Abi, TellsAHostWhatToAnswer) {
@@ -94,13 +113,17 @@ TEST(Abi, TellsAnEmptyBodyFromNone) {
 TEST(Abi, WordsOutcomes) {
   EXPECT_EQ(outcome(kDelete, "deleted").body, R"({"sandboxName":"sandbox-r","deleted":true})");
   EXPECT_EQ(outcome(kExec, "gone").number, 410u);
+  EXPECT_EQ(outcome(kExec, "gone\n").number, 410u);
   EXPECT_EQ(outcome(kExec, "").number, 500u);
+  EXPECT_EQ(
+      outcome("GET /api/rooms/r", "room\nstatus 7\nrunning").body,
+      R"({"roomID":"r","sandboxName":"sandbox-r","status":"running","createdAt":null,"lastActiveAt":null})");
 }
 
 TEST(Abi, LetsTheBufferBeLargerThanItsContent) {
   char* const input = edge_input(10'000);
   std::memcpy(input, kDelete.data(), kDelete.size());
-  EXPECT_EQ(Result(edge_decide(kDelete.size(), -1)).action, kEdgeDestroy);
+  EXPECT_EQ(Result(edge_decide(kDelete.size(), -1)).action, kEdgeAsk);
 }
 
 TEST(Abi, AnswersAFaultWhereSizesAreMoreThanTheBufferHas) {
@@ -114,7 +137,7 @@ TEST(Abi, AnswersAFaultWhereSizesAreMoreThanTheBufferHas) {
   fill(kDelete, {});
   EXPECT_EQ(Result(edge_outcome(kDelete.size(), kHuge)).number, 500u);
   fill(kDelete, {});
-  EXPECT_EQ(Result(edge_decide(kDelete.size(), -1)).action, kEdgeDestroy);
+  EXPECT_EQ(Result(edge_decide(kDelete.size(), -1)).action, kEdgeAsk);
   EXPECT_EQ(Result(edge_decide(kDelete.size(), -1)).number, 500u) << "the buffer was consumed";
 }
 
@@ -163,7 +186,7 @@ TEST(Abi, IsAsGoodAfterALargeBodyAsBefore) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_EQ(decide(kExec, large).number, 400u);
     EXPECT_EQ(decide(kExec, R"({"cmd":"true"})").action, kEdgeForward);
-    EXPECT_EQ(decide(kDelete).action, kEdgeDestroy);
+    EXPECT_EQ(decide(kDelete).action, kEdgeAsk);
   }
 }
 

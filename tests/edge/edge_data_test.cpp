@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,35 +66,61 @@ std::string test_name(const ::testing::TestParamInfo<std::size_t>& info) {
   return name;
 }
 
+std::optional<std::string_view> value_of(const json& headers, const char* name) {
+  const auto found = headers.find(name);
+  if (found == headers.end()) return std::nullopt;
+  return std::string_view(found->get_ref<const std::string&>());
+}
+
 /// Does what a host does: asks for the decision, reads the body if told to, asks again.
 Decision carry(const json& sent, const std::string& body) {
   const std::string method = sent.at("method");
   const std::string url = "http://localhost" + sent.at("path").get<std::string>();
   const json headers = sent.value("headers", json::object());
-  const std::string type = headers.value("content-type", "");
-  const std::string encoding = headers.value("content-encoding", "");
   Request request{};
   request.method = method;
   request.url = url;
-  request.content_type = type;
-  request.content_encoding = encoding;
+  request.content_type = value_of(headers, "content-type");
+  request.content_encoding = value_of(headers, "content-encoding");
+  request.idempotency_key = value_of(headers, "idempotency-key");
+  request.last_event_id = value_of(headers, "last-event-id");
   Decision decision = decide(request);
   if (!std::holds_alternative<ReadBody>(decision)) return decision;
   request.body = std::string_view(body).substr(0, expect<ReadBody>(decision).limit + 1);
   return decide(request);
 }
 
+void check_headers(const Headers& headers, const json& expected) {
+  for (const auto& [name, value] : expected.items())
+    EXPECT_EQ(header(headers, name), value.get<std::string>());
+}
+
 void check_answer(const Answer& answer, const json& expected) {
   EXPECT_EQ(answer.status, expected.at("status").get<int>());
-  const json headers = expected.value("headers", json::object());
-  for (const auto& [name, value] : headers.items())
-    EXPECT_EQ(header(answer.headers, name), value.get<std::string>());
+  check_headers(answer.headers, expected.value("headers", json::object()));
   if (expected.contains("text")) {
     EXPECT_EQ(answer.body, expected.at("text").get<std::string>());
   }
   if (expected.contains("json")) {
     EXPECT_EQ(json::parse(answer.body, nullptr, false), expected.at("json"));
   }
+}
+
+void check_forward(const Forward& forward, const json& expected) {
+  EXPECT_EQ(forward.sandbox, expected.at("sandbox").get<std::string>());
+  EXPECT_EQ(forward.method, expected.value("method", "POST"));
+  EXPECT_EQ(forward.path, expected.value("path", "/executions"));
+  check_headers(forward.headers, expected.value("headers", json::object()));
+  if (expected.contains("seed")) {
+    EXPECT_EQ(forward.seed, expected.at("seed").get<std::string>());
+  }
+}
+
+void check_ask(const Ask& ask, const json& expected) {
+  EXPECT_EQ(ask.operation, expected.at("operation").get<std::string>());
+  EXPECT_EQ(ask.sandbox, expected.at("sandbox").get<std::string>());
+  check_headers(ask.arguments, expected.at("arguments"));
+  EXPECT_EQ(ask.arguments.size(), expected.at("arguments").size());
 }
 
 class EdgeData : public ::testing::TestWithParam<std::size_t> {};
@@ -106,10 +133,10 @@ TEST_P(EdgeData, DecidesAsTheCaseSays) {
   if (action == "answer") {
     check_answer(expect<Answer>(decision), expected);
   } else if (action == "forward") {
-    EXPECT_EQ(expect<Forward>(decision).sandbox, expected.at("sandbox").get<std::string>());
+    check_forward(expect<Forward>(decision), expected);
   } else {
-    ASSERT_EQ(action, "destroy");
-    EXPECT_EQ(expect<Destroy>(decision).sandbox, expected.at("sandbox").get<std::string>());
+    ASSERT_EQ(action, "ask");
+    check_ask(expect<Ask>(decision), expected);
   }
 }
 

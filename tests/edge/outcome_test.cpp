@@ -63,11 +63,20 @@ TEST(Outcome, DeletesNoRoomWhereThePathNamesNone) {
   EXPECT_EQ(answer_outcome({}, "absent").status, 500);
 }
 
-TEST(SandboxOf, IsTheRoomsOfThePath) {
-  EXPECT_EQ(sandbox_of(exec_call()), "sandbox-room-123");
-  EXPECT_EQ(sandbox_of(deletion("/api/rooms/r")), "sandbox-r");
-  EXPECT_EQ(sandbox_of(deletion("/api/rooms/a%2Fb")), "");
-  EXPECT_EQ(sandbox_of(deletion("/")), "");
+TEST(SubjectOf, IsWhatThePathNames) {
+  EXPECT_EQ(subject_of(exec_call()).sandbox, "sandbox-room-123");
+  EXPECT_EQ(subject_of(deletion("/api/rooms/r")).sandbox, "sandbox-r");
+  EXPECT_EQ(subject_of(deletion("/api/rooms/a%2Fb")).sandbox, "");
+  EXPECT_EQ(subject_of(deletion("/")).sandbox, "");
+  const Subject events = subject_of(deletion("/api/rooms/r/sandbox/executions/exec_%31a/events"));
+  EXPECT_EQ(events.sandbox, "sandbox-r");
+  EXPECT_EQ(events.execution, "exec_1a");
+  EXPECT_EQ(events.dialect, Dialect::Rooms);
+  EXPECT_EQ(subject_of(deletion("/api/rooms/r/sandbox/executions/exec_A")).execution, "");
+  EXPECT_EQ(subject_of(deletion("/v1/sandboxes/r/exec")).sandbox, "sandbox-r");
+  EXPECT_EQ(subject_of(deletion("/v1/sandboxes/r/exec")).dialect, Dialect::V1);
+  EXPECT_EQ(subject_of(deletion("/v1")).dialect, Dialect::V1);
+  EXPECT_EQ(subject_of(deletion("/v10")).dialect, Dialect::Rooms);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void check_head(std::string_view head) {
   fill(head, {});
   const EdgeResult* result = edge_decide(head.size(), -1);
   const bool http_status = result->status_or_limit >= 200 && result->status_or_limit < 600;
-  require(result->action <= kEdgeDestroy && (result->action != kEdgeAnswer || http_status));
+  require(result->action <= kEdgeAsk && (result->action != kEdgeAnswer || http_status));
 }
 
 }  // namespace

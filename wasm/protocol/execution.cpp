@@ -6,6 +6,7 @@
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/named.h"
 #include "wasm/protocol/sandbox_name.h"
+#include "wasm/protocol/timestamp.h"
 #include "wasm/protocol/utf8.h"
 
 namespace roombox {
@@ -19,11 +20,7 @@ constexpr Names<Status, 5> kStatusNames = {{
     {Status::Failed, "failed"},
 }};
 
-void append_padded(std::string& out, unsigned value, std::size_t digits) {
-  std::array<char, 10> text;
-  for (std::size_t at = digits; at-- > 0; value /= 10) text[at] = static_cast<char>('0' + value % 10);
-  out.append(text.data(), digits);
-}
+enum class Output { Shown, LeftOut };
 
 /// Writes a stream's stored bytes: as text without the beginning of a character that truncation cut in two.
 void write_output(JsonWriter& json, std::string_view bytes, const ExecutionView& execution) {
@@ -48,7 +45,7 @@ void write_finish(JsonWriter& json, const ExecutionView& execution) {
   execution.finished_at ? json.string(iso_8601(*execution.finished_at)) : json.null();
 }
 
-void write_result(JsonWriter& json, const ExecutionView& execution) {
+void write_result(JsonWriter& json, const ExecutionView& execution, Output output) {
   json.begin_object();
   json.key("id").string(execution.id);
   json.key("status").string(name(execution.status));
@@ -56,8 +53,10 @@ void write_result(JsonWriter& json, const ExecutionView& execution) {
   json.key("signal");
   execution.signal ? json.string(*execution.signal) : json.null();
   json.key("success").boolean(execution.status == Status::Completed && execution.exit_code == 0);
-  write_output(json.key("stdout"), execution.out, execution);
-  write_output(json.key("stderr"), execution.err, execution);
+  if (output == Output::Shown) {
+    write_output(json.key("stdout"), execution.out, execution);
+    write_output(json.key("stderr"), execution.err, execution);
+  }
   json.key("truncated").boolean(execution.truncated);
   json.key("oom").boolean(execution.oom);
   json.key("command").string(execution.command);
@@ -70,7 +69,7 @@ void write_result(JsonWriter& json, const ExecutionView& execution) {
 
 void write_rooms(JsonWriter& json, const ExecutionView& execution, std::string_view sandbox_name) {
   json.begin_object().key("result");
-  write_result(json, execution);
+  write_result(json, execution, Output::Shown);
   json.key("sandboxName").string(sandbox_name).end_object();
 }
 
@@ -104,22 +103,6 @@ std::size_t expected_size(const ExecutionView& execution, std::string_view sandb
 
 }  // namespace
 
-std::string iso_8601(std::chrono::system_clock::time_point time) {
-  using namespace std::chrono;
-  const auto day = floor<days>(time);
-  const year_month_day date(day);
-  const hh_mm_ss clock(floor<milliseconds>(time - day));
-  std::string out;
-  append_padded(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
-  append_padded(out += '-', static_cast<unsigned>(date.month()), 2);
-  append_padded(out += '-', static_cast<unsigned>(date.day()), 2);
-  append_padded(out += 'T', static_cast<unsigned>(clock.hours().count()), 2);
-  append_padded(out += ':', static_cast<unsigned>(clock.minutes().count()), 2);
-  append_padded(out += ':', static_cast<unsigned>(clock.seconds().count()), 2);
-  append_padded(out += '.', static_cast<unsigned>(clock.subseconds().count()), 3);
-  return out += 'Z';
-}
-
 std::string_view name(Status status) {
   return name_in(kStatusNames, status);
 }
@@ -138,6 +121,10 @@ void append_rendered(std::string& out, const ExecutionView& execution, std::stri
     case Dialect::V1:
       return write_v1(json, execution, sandbox_name);
   }
+}
+
+void write_listed(JsonWriter& json, const ExecutionView& execution) {
+  write_result(json, execution, Output::LeftOut);
 }
 
 std::string render(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect) {

@@ -8,6 +8,7 @@
 
 #include "wasm/protocol/dialect.h"
 #include "wasm/protocol/error.h"
+#include "wasm/protocol/json_writer.h"
 #include "wasm/protocol/stream.h"
 
 namespace roombox {
@@ -57,7 +58,7 @@ std::string render(const ExecutionView& execution, std::string_view sandbox_name
 void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,
                      Dialect dialect);
 
-/// A time as JavaScript's Date prints it, in UTC with milliseconds: 2026-11-29T15:39:01.250Z.
-std::string iso_8601(std::chrono::system_clock::time_point time);
+/// Writes an execution as lists of rooms show it: `result` without stdout and stderr.
+void write_listed(JsonWriter& json, const ExecutionView& execution);
 
 }  // namespace roombox

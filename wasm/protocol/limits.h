@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 /// Every maximum that a request can meet, for edge and agent alike.
 namespace roombox::limits {
@@ -11,6 +12,22 @@ using namespace std::chrono_literals;
 /// Characters of a room id. Longer ids are refused, never cut: two ids are one room only if they are one
 /// string.
 inline constexpr std::size_t kRoomId = 64;
+
+/// Characters of an execution id after its `exec_`. The ids of new ones have 20.
+inline constexpr std::size_t kExecutionId = 64;
+
+/// Entries of a list in one answer.
+inline constexpr std::size_t kPageMax = 100;
+inline constexpr std::size_t kPageDefault = 20;
+
+/// Bytes of a command as a list shows it.
+inline constexpr std::size_t kListedCommand = 1024;
+
+/// The largest number of a cursor: those who read it count in doubles.
+inline constexpr std::uint64_t kCursorMax = (std::uint64_t{1} << 53) - 1;
+
+/// Characters of an Idempotency-Key.
+inline constexpr std::size_t kIdempotencyKey = 255;
 
 /// Bytes of a JSON request body. Room for a command of kCommand bytes with every character escaped as
 /// `\uXXXX` where that at most triples it (all of them but plain ASCII, which nobody escapes so), and for its
@@ -45,6 +62,9 @@ inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
 
 /// Bytes kept of each output stream for the result and the record; what comes later sets `truncated`.
 inline constexpr std::size_t kStoredOutput = 1u << 20;
+
+/// Bytes of output that one event of a replay brings, at most.
+inline constexpr std::size_t kReplayedPiece = 64u << 10;
 
 /// Bytes of the order in which the stored bytes of two streams came (record.h). An execution whose streams
 /// change places more often is replayed as a whole only, one stream after the other.

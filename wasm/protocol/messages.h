@@ -11,6 +11,9 @@ namespace roombox::messages {
 // Errors as a whole.
 inline constexpr std::string_view kInvalidRequest = "invalid request";
 inline constexpr std::string_view kRoomRequired = "not found - room ID is required";
+inline constexpr std::string_view kSandboxRequired = "not found - sandbox ID is required";
+inline constexpr std::string_view kNoSandbox = "not found - there is no sandbox <id>";
+inline constexpr std::string_view kNoExecution = "not found - the room has no execution <id>";
 inline constexpr std::string_view kNotFound = "not found - there is <routes>";
 inline constexpr std::string_view kMethodNotAllowed = "method not allowed - only <methods> supported";
 inline constexpr std::string_view kNotJson = "unsupported media type - send the body as application/json";
@@ -32,9 +35,28 @@ inline constexpr std::string_view kGone =
     "the room was deleted while the command ran; the next call starts a new, empty sandbox";
 inline constexpr std::string_view kCrashed = "internal error - the request was not carried out, try again";
 
-// The path.
+// What became of a call on an execution.
+inline constexpr std::string_view kEnded = "the execution has already ended; its record is unchanged";
+inline constexpr std::string_view kEarlierLife =
+    "the execution ran in an earlier life of the sandbox and is out of reach; its record can still be read";
+inline constexpr std::string_view kPositionLost =
+    "what comes after this event is no longer kept; read the events from the first, or the record";
+inline constexpr std::string_view kKeyReused =
+    "the Idempotency-Key was used for another body within 24 hours; nothing ran, use a new key";
+
+// The path, the query and headers.
 inline constexpr std::string_view kRoomId =
     "A room ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
+
+inline constexpr std::string_view kSandboxId =
+    "A sandbox ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
+inline constexpr std::string_view kLimit = "Invalid limit: expected a whole number from 1 to <limit>";
+inline constexpr std::string_view kCursor = "Invalid cursor: expected the cursor of an earlier answer";
+inline constexpr std::string_view kStatus = "Invalid option: expected one of <names>";
+inline constexpr std::string_view kTrueOrFalse = "Invalid option: expected one of \"true\"|\"false\"";
+inline constexpr std::string_view kIdempotencyKey =
+    "An Idempotency-Key has 1 to 255 visible ASCII characters";
+inline constexpr std::string_view kLastEventId = "A Last-Event-ID is the id of an event, a whole number";
 
 // A body as a whole.
 inline constexpr std::string_view kInvalidJson = "Invalid JSON at position <byte>: <reason>";

@@ -2,35 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <chrono>
 
 #include "wasm/protocol/decimal.h"
 #include "wasm/protocol/fields.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/timestamp.h"
 
 namespace roombox {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::system_clock;
-
 void append_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
   out += static_cast<char>(value);
-}
-
-std::int64_t unix_ms(system_clock::time_point time) {
-  return std::chrono::floor<milliseconds>(time.time_since_epoch()).count();
-}
-
-/// Times up to the year 2255: every clock can count them, in nanoseconds too.
-constexpr std::uint64_t kLatestMs = 9'000'000'000'000;
-
-std::optional<milliseconds> parse_ms(std::string_view text) {
-  const auto value = parse_decimal(text);
-  if (!value || *value > kLatestMs) return std::nullopt;
-  return milliseconds(static_cast<milliseconds::rep>(*value));
 }
 
 std::optional<int> parse_exit_code(std::string_view text) {
@@ -186,16 +169,8 @@ bool Record::set(std::string_view name, std::string_view value) {
   if (name == "signal") return assign(view_.signal, std::optional(value));
   if (name == "oom") return assign(view_.oom, parse_flag(value));
   if (name == "truncated") return assign(view_.truncated, parse_flag(value));
-  if (name == "started_ms") {
-    const auto time = parse_ms(value);
-    if (time) view_.started_at = system_clock::time_point(*time);
-    return time.has_value();
-  }
-  if (name == "finished_ms") {
-    const auto time = parse_ms(value);
-    if (time) view_.finished_at = system_clock::time_point(*time);
-    return time.has_value();
-  }
+  if (name == "started_ms") return assign(view_.started_at, parse_unix_ms(value));
+  if (name == "finished_ms") return assign(view_.finished_at, parse_unix_ms(value));
   if (name == "duration_ms") return assign(view_.duration, parse_ms(value));
   if (name == "total") return assign(view_.total, parse_decimal(value));
   if (name == "error_code") {

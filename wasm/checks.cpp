@@ -1,0 +1,171 @@
+#include "wasm/checks.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "wasm/percent.h"
+#include "wasm/protocol/decimal.h"
+#include "wasm/protocol/execution.h"
+#include "wasm/protocol/field_report.h"
+#include "wasm/protocol/limits.h"
+#include "wasm/protocol/messages.h"
+#include "wasm/protocol/sandbox_name.h"
+#include "wasm/room_id.h"
+#include "wasm/router.h"
+
+namespace roombox::edge {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+/// Compares with a text that is in lower case, whatever the case of the first.
+bool is_word(std::string_view text, std::string_view word) {
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                    [](char left, char right) { return lower(left) == right; });
+}
+
+/// The media type of a Content-Type, without its parameters and the blanks around it.
+std::string_view media_type(std::string_view content_type) {
+  constexpr std::string_view kBlank = " \t";
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  type.remove_prefix(std::min(type.find_first_not_of(kBlank), type.size()));
+  return type.substr(0, type.find_last_not_of(kBlank) + 1);
+}
+
+bool is_json(const Request& request) {
+  return is_word(media_type(request.content_type.value_or("")), "application/json");
+}
+
+Error not_json() {
+  return {ErrorCode::UnsupportedMediaType, std::string(messages::kNotJson)};
+}
+
+/// Whether a Content-Length says more than a body may have. One that is no number says nothing: the body is
+/// read with a bound in any case.
+bool declares_too_much(std::string_view content_length) {
+  std::uint64_t length = 0;
+  const char* const end = content_length.data() + content_length.size();
+  const auto read = std::from_chars(content_length.data(), end, length);
+  if (read.ptr != end) return false;
+  return read.ec == std::errc::result_out_of_range || (read.ec == std::errc() && length > limits::kBody);
+}
+
+Error too_large() {
+  return {ErrorCode::PayloadTooLarge, messages::fill(messages::kTooLarge, {std::to_string(limits::kBody)})};
+}
+
+Error fault(std::string_view field, std::string_view message) {
+  return invalid_request({{std::string(field), std::string(message)}});
+}
+
+/// A parameter of the query, percent-decoded once; none where it is absent. One that cannot be decoded is as
+/// it came: no value of ours has a percent sign.
+std::optional<std::string> decoded_parameter(const Request& request, std::string_view name) {
+  const auto value = parameter(query_of(request.url), name);
+  if (!value) return std::nullopt;
+  return percent_decoded(*value).value_or(std::string(*value));
+}
+
+bool is_counted(std::string_view digits) {
+  const auto number = parse_decimal(digits);
+  return number && *number <= limits::kCursorMax;
+}
+
+bool is_cursor(std::string_view text, Cursor cursor) {
+  if (cursor == Cursor::Sequence) return is_counted(text);
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos || !is_counted(text.substr(0, point))) return false;
+  const std::string_view sandbox = text.substr(point + 1);
+  // Its percent signs, if it has any, are its own: it was decoded.
+  return sandbox.starts_with(kSandboxPrefix) && sandbox.find('%') == std::string_view::npos &&
+         parse_room_id(room_of(sandbox));
+}
+
+/// Every status as zod lists options.
+std::string status_options() {
+  std::string options;
+  for (const Status status :
+       {Status::Running, Status::Completed, Status::Timeout, Status::Cancelled, Status::Failed}) {
+    if (!options.empty()) options += '|';
+    options.append("\"").append(name(status)).append("\"");
+  }
+  return options;
+}
+
+}  // namespace
+
+std::optional<Error> check_body_headers(const Request& request) {
+  const std::string_view encoding = request.content_encoding.value_or("");
+  if (!encoding.empty() && !is_word(encoding, "identity")) {
+    return Error{ErrorCode::UnsupportedMediaType, std::string(messages::kEncoded)};
+  }
+  if (declares_too_much(request.content_length.value_or(""))) return too_large();
+  return std::nullopt;
+}
+
+std::optional<Error> check_json_headers(const Request& request) {
+  return is_json(request) ? check_body_headers(request) : not_json();
+}
+
+std::optional<Error> check_body_size(const Request& request) {
+  const bool fits = request.body->size() <= limits::kBody;
+  return fits ? std::nullopt : std::optional(too_large());
+}
+
+std::optional<Error> check_optional_json(const Request& request) {
+  if (!request.body->empty() && !is_json(request)) return not_json();
+  return check_body_size(request);
+}
+
+Result<std::optional<std::string>, Error> idempotency_key(const Request& request) {
+  if (!request.idempotency_key) return std::optional<std::string>();
+  const std::string_view key = *request.idempotency_key;
+  const bool visible = std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < '\x7F'; });
+  if (key.empty() || key.size() > limits::kIdempotencyKey || !visible) {
+    return fault("Idempotency-Key", messages::kIdempotencyKey);
+  }
+  return std::optional<std::string>(key);
+}
+
+Result<std::optional<std::string>, Error> last_event_id(const Request& request) {
+  const std::string_view id = request.last_event_id.value_or("");
+  if (id.empty()) return std::optional<std::string>();  // as of a client that has seen none
+  const auto number = parse_decimal(id);
+  if (!number) return fault("Last-Event-ID", messages::kLastEventId);
+  return std::optional(std::to_string(*number));
+}
+
+Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, StatusFilter filter) {
+  FieldReport report;
+  Headers arguments;
+  const auto limit = decoded_parameter(request, "limit").value_or(std::to_string(limits::kPageDefault));
+  const auto count = parse_decimal(limit);
+  if (!count || *count < 1 || *count > limits::kPageMax) {
+    report.add("limit", messages::kLimit, {std::to_string(limits::kPageMax)});
+  } else {
+    arguments.emplace_back("limit", std::to_string(*count));
+  }
+  if (auto from = decoded_parameter(request, "cursor")) {
+    if (!is_cursor(*from, cursor)) report.add("cursor", messages::kCursor);
+    arguments.emplace_back("cursor", *std::move(from));
+  }
+  auto status = filter == StatusFilter::Allowed ? decoded_parameter(request, "status") : std::nullopt;
+  if (status) {
+    if (!status_named(*status)) report.add("status", messages::kStatus, {status_options()});
+    arguments.emplace_back("status", *std::move(status));
+  }
+  if (!report.empty()) return invalid_request(report.take());
+  return arguments;
+}
+
+Result<bool, Error> wants_eof(const Request& request) {
+  const std::string eof = decoded_parameter(request, "eof").value_or("false");
+  if (eof != "true" && eof != "false") return fault("eof", messages::kTrueOrFalse);
+  return eof == "true";
+}
+
+}  // namespace roombox::edge

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wasm/edge.h"
+#include "wasm/protocol/error.h"
+#include "wasm/protocol/result.h"
+
+/// What can be wrong with a request beside its path and the contents of its body.
+namespace roombox::edge {
+
+/// Whether the body's encoding and declared length are right, before it is read.
+std::optional<Error> check_body_headers(const Request& request);
+
+/// The same of a body that must be JSON.
+std::optional<Error> check_json_headers(const Request& request);
+
+/// Whether a body that was read is as short as it must be.
+std::optional<Error> check_body_size(const Request& request);
+
+/// The same of a body that may be absent, but is JSON where it is not.
+std::optional<Error> check_optional_json(const Request& request);
+
+/// The Idempotency-Key, if there is one.
+Result<std::optional<std::string>, Error> idempotency_key(const Request& request);
+
+/// The Last-Event-ID, if there is one: a decimal number.
+Result<std::optional<std::string>, Error> last_event_id(const Request& request);
+
+/// The cursors that lists have.
+enum class Cursor {
+  Sequence,  ///< A decimal number.
+  Room,      ///< `<Unix ms>.<sandbox name>`
+};
+enum class StatusFilter { None, Allowed };
+
+/// What a list's query asks for, as an Ask's arguments: limit (its default where it is absent), cursor,
+/// status.
+Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, StatusFilter filter);
+
+/// What the query of a stdin call asks for.
+Result<bool, Error> wants_eof(const Request& request);
+
+}  // namespace roombox::edge
