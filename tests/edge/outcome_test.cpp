@@ -4,6 +4,10 @@
 
 #include "tests/edge/decisions.h"
 #include "wasm/edge.h"
+#include "wasm/protocol/execution.h"
+#include "wasm/protocol/fields.h"
+#include "wasm/protocol/limits.h"
+#include "wasm/protocol/record.h"
 
 namespace roombox::edge {
 namespace {
@@ -42,6 +46,10 @@ TEST(Outcome, TellsWhatKeptACommandFromItsAnswer) {
       {"lost", 500, "execution_failed", "sandbox execution failed: the sandbox stopped while the command ran",
        false},
       {"gone", 410, "gone", "the room was deleted while the command ran", false},
+      {"ended", 409, "conflict", "the execution has already ended", false},
+      {"earlier_life", 410, "gone", "the execution ran in an earlier life", false},
+      {"position_lost", 410, "gone", "what comes after this event is no longer kept", false},
+      {"key_reused", 409, "conflict", "the Idempotency-Key was used for another body", false},
       {"crashed", 500, "internal", "internal error", false},
       {"", 500, "internal", "internal error", false},
       {"unheard_of", 500, "internal", "internal error", false},
@@ -61,6 +69,254 @@ TEST(Outcome, DeletesNoRoomWhereThePathNamesNone) {
   EXPECT_EQ(answer_outcome(deletion("/health"), "deleted").status, 500);
   EXPECT_EQ(answer_outcome(deletion("/api/rooms/-"), "deleted").status, 500);
   EXPECT_EQ(answer_outcome({}, "absent").status, 500);
+}
+
+Request request_of(std::string_view method, std::string_view url) {
+  Request request{};
+  request.method = method;
+  request.url = url;
+  return request;
+}
+
+constexpr std::string_view kV1Exec = "/v1/sandboxes/r/exec";
+constexpr std::string_view kEvents = "/api/rooms/r/sandbox/executions/exec_1/events";
+
+/// An outcome's name and the fields of a room.
+std::string room(std::string_view name, std::string_view status) {
+  std::string outcome = std::string(name) + "\n";
+  FieldWriter(outcome)
+      .text("sandbox", "sandbox-r")
+      .text("status", status)
+      .number("created_ms", 1'796'000'000'000)
+      .number("active_ms", 1'796'000'000'001);
+  return outcome;
+}
+
+ExecutionView ended() {
+  using namespace std::chrono_literals;
+  ExecutionView view;
+  view.id = "exec_1";
+  view.command = "echo a";
+  view.status = Status::Completed;
+  view.exit_code = 0;
+  view.started_at = std::chrono::system_clock::time_point(1'796'000'000'000ms);
+  view.finished_at = view.started_at + 12ms;
+  view.duration = 12ms;
+  view.total = 4;
+  view.out = "a\n";
+  view.err = "b\n";
+  view.runs = "\x02\x02";
+  return view;
+}
+
+std::string outcome_of(std::string_view name, const ExecutionView& view) {
+  std::string outcome = std::string(name) + "\n";
+  append_head(outcome, view);
+  append_output(outcome, view);
+  return outcome;
+}
+
+TEST(Outcome, TellsOfARoom) {
+  Request request = request_of("GET", "/api/rooms/r");
+  Answer answer = answer_outcome(request, room("room", "running"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(
+      answer.body,
+      R"({"roomID":"r","sandboxName":"sandbox-r","status":"running","createdAt":"2026-11-30T00:53:20.000Z",)"
+      R"("lastActiveAt":"2026-11-30T00:53:20.001Z"})");
+  answer = answer_outcome(request, "room\nstatus 6\nabsent");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(
+      answer.body,
+      R"({"roomID":"r","sandboxName":"sandbox-r","status":"absent","createdAt":null,"lastActiveAt":null})");
+  request = request_of("GET", "/v1/sandboxes/r");
+  answer = answer_outcome(request, room("room", "asleep"));
+  EXPECT_EQ(answer.body,
+            R"({"object":"sandbox","id":"r","status":"asleep","created_at":"2026-11-30T00:53:20.000Z",)"
+            R"("last_active_at":"2026-11-30T00:53:20.001Z"})");
+  answer = answer_outcome(request, room("room", "absent"));
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.body, R"({"error":{"message":"not found - there is no sandbox r","type":"not_found"}})");
+}
+
+TEST(Outcome, TellsOfANewRoom) {
+  const Request request = request_of("POST", "/v1/sandboxes");
+  const Answer answer = answer_outcome(request, room("created", "running"));
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.body,
+            R"({"object":"sandbox","id":"r","status":"running","created_at":"2026-11-30T00:53:20.000Z",)"
+            R"("last_active_at":"2026-11-30T00:53:20.001Z"})");
+  EXPECT_EQ(answer_outcome(request, "created\nstatus 7\nrunning").status, 500);
+  EXPECT_EQ(
+      answer_outcome(request, "start_timeout").body,
+      R"({"error":{"message":"the sandbox is still starting; the command did not run, try again in a few )"
+      R"(seconds","type":"unavailable"}})");
+}
+
+TEST(Outcome, TellsOfADeletionInV1) {
+  const Request request = request_of("DELETE", "/v1/sandboxes/r");
+  EXPECT_EQ(answer_outcome(request, "deleted").body, R"({"object":"sandbox","id":"r","deleted":true})");
+  EXPECT_EQ(answer_outcome(request, "absent").body, R"({"object":"sandbox","id":"r","deleted":false})");
+}
+
+TEST(Outcome, ListsRooms) {
+  const std::string one = room("", "running").substr(1);
+  std::string outcome = "rooms\n";
+  FieldWriter(outcome)
+      .text("room", one)
+      .text("room", "sandbox 9\nsandbox-xstatus 3\nodd")
+      .text("cursor", "5.sandbox-x");
+  EXPECT_EQ(
+      answer_outcome(request_of("GET", "/api/rooms"), outcome).body,
+      R"({"rooms":[{"roomID":"r","sandboxName":"sandbox-r","status":"running",)"
+      R"("createdAt":"2026-11-30T00:53:20.000Z","lastActiveAt":"2026-11-30T00:53:20.001Z"},)"
+      R"({"roomID":"x","sandboxName":"sandbox-x","status":"absent","createdAt":null,"lastActiveAt":null}],)"
+      R"("cursor":"5.sandbox-x"})");
+  EXPECT_EQ(answer_outcome(request_of("GET", "/api/rooms"), "rooms\n").body, R"({"rooms":[],"cursor":null})");
+  EXPECT_EQ(answer_outcome(request_of("GET", "/v1/sandboxes"), outcome).body,
+            R"({"object":"list","data":[{"object":"sandbox","id":"r","status":"running",)"
+            R"("created_at":"2026-11-30T00:53:20.000Z","last_active_at":"2026-11-30T00:53:20.001Z"},)"
+            R"({"object":"sandbox","id":"x","status":"absent","created_at":null,"last_active_at":null}],)"
+            R"("cursor":"5.sandbox-x"})");
+}
+
+TEST(Outcome, ShowsARecord) {
+  const Request request = request_of("GET", "/api/rooms/r/sandbox/executions/exec_1");
+  const Answer answer = answer_outcome(request, outcome_of("record", ended()));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, render(ended(), "sandbox-r", Dialect::Rooms));
+  EXPECT_EQ(answer_outcome(request, "record\n").status, 500) << "damaged";
+}
+
+TEST(Outcome, TellsWhyARecordedExecutionFailed) {
+  const Request request = request_of("GET", "/api/rooms/r/sandbox/executions/exec_1");
+  ExecutionView view = ended();
+  view.status = Status::Failed;
+  const auto error_in = [&](const std::string& outcome) {
+    const auto body = nlohmann::json::parse(answer_outcome(request, outcome).body, nullptr, false);
+    return body.value("result", nlohmann::json()).value("error", "none");
+  };
+  EXPECT_TRUE(
+      error_in(outcome_of("record", view)).starts_with("sandbox execution failed: the sandbox stopped"));
+  EXPECT_TRUE(error_in(outcome_of("record", view) + "outcome 4\ngone").starts_with("the room was deleted"));
+  EXPECT_TRUE(
+      error_in(outcome_of("record", view) + "outcome 3\nodd").starts_with("sandbox execution failed: "));
+  const Error why = {ErrorCode::ExecutionFailed, "no such shell", {}};
+  view.error = &why;
+  EXPECT_EQ(error_in(outcome_of("record", view) + "outcome 4\ngone"), "no such shell");
+  view.status = Status::Completed;
+  EXPECT_EQ(error_in(outcome_of("record", view)), "none");
+}
+
+TEST(Outcome, ListsExecutionsWithoutTheirOutput) {
+  ExecutionView view = ended();
+  const std::string command = std::string(limits::kListedCommand - 1, 'x') + "é";
+  view.command = command;
+  std::string one;
+  append_head(one, view);
+  view.status = Status::Failed;
+  view.command = "b";
+  std::string two;
+  append_head(two, view);
+  std::string outcome = "records\n";
+  FieldWriter(outcome).text("record", one).text("record", two).text("cursor", "17");
+  const Request request = request_of("GET", "/api/rooms/r/sandbox/executions");
+  const auto list = nlohmann::json::parse(answer_outcome(request, outcome).body, nullptr, false);
+  EXPECT_EQ(list.value("cursor", ""), "17");
+  ASSERT_EQ(list.at("executions").size(), 2u);
+  EXPECT_EQ(list.at("executions")[0].at("command"), std::string(limits::kListedCommand - 1, 'x'));
+  EXPECT_FALSE(list.at("executions")[0].contains("stdout"));
+  EXPECT_FALSE(list.at("executions")[0].contains("stderr"));
+  EXPECT_FALSE(list.at("executions")[0].contains("error"));
+  EXPECT_TRUE(list.at("executions")[1].contains("error"));
+  EXPECT_EQ(answer_outcome(request, "records").body, R"({"executions":[],"cursor":null})");
+}
+
+TEST(Outcome, ReplaysEvents) {
+  Request request = request_of("GET", kEvents);
+  Answer answer = answer_outcome(request, outcome_of("events", ended()));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "text/event-stream");
+  EXPECT_EQ(header(answer.headers, "Cache-Control"), "no-cache, no-transform");
+  EXPECT_EQ(header(answer.headers, "X-Accel-Buffering"), "no");
+  const std::string exit =
+      "id: 6\nevent: exit\ndata: " + render(ended(), "sandbox-r", Dialect::Rooms) + "\n\n";
+  const std::string err = "id: 5\nevent: stderr\ndata: {\"data\":\"b\\n\"}\n\n";
+  EXPECT_EQ(answer.body,
+            "id: 1\nevent: start\ndata: {\"id\":\"exec_1\",\"sandboxName\":\"sandbox-r\"}\n\n"
+            "id: 3\nevent: stdout\ndata: {\"data\":\"a\\n\"}\n\n" +
+                err + exit);
+  request.last_event_id = "3";
+  EXPECT_EQ(answer_outcome(request, outcome_of("events", ended())).body, err + exit);
+  request.last_event_id = "5";
+  EXPECT_EQ(answer_outcome(request, outcome_of("events", ended())).body, exit);
+  request.last_event_id = "6";
+  answer = answer_outcome(request, outcome_of("events", ended()));
+  EXPECT_EQ(answer.status, 204);
+  EXPECT_EQ(answer.body, "");
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "");
+  request.last_event_id = "7";
+  answer = answer_outcome(request, outcome_of("events", ended()));
+  EXPECT_EQ(answer.status, 410);
+  EXPECT_EQ(
+      answer.body,
+      R"({"error":"what comes after this event is no longer kept; read the events from the first, or the )"
+      R"(record","code":"gone"})");
+}
+
+TEST(Outcome, AnswersAnExecOnceMore) {
+  ExecutionView view = ended();
+  Answer answer = answer_outcome(exec_call(), outcome_of("result", view));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, render(view, "sandbox-room-123", Dialect::Rooms));
+  EXPECT_EQ(header(answer.headers, "Idempotency-Replayed"), "true");
+  EXPECT_EQ(header(answer.headers, "Cache-Control"), "no-store");
+  answer = answer_outcome(request_of("POST", kV1Exec), outcome_of("result", view));
+  EXPECT_EQ(answer.body, render(view, "sandbox-r", Dialect::V1));
+  view.mode = Mode::Stream;
+  answer = answer_outcome(request_of("POST", kV1Exec), outcome_of("result", view));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(
+      answer.body.starts_with("id: 1\nevent: start\ndata: {\"id\":\"exec_1\",\"sandbox_id\":\"r\"}\n\n"));
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "text/event-stream");
+  EXPECT_EQ(header(answer.headers, "Idempotency-Replayed"), "true");
+  view.mode = Mode::Detach;
+  view.status = Status::Running;
+  view.exit_code.reset();
+  view.finished_at.reset();
+  view.duration.reset();
+  answer = answer_outcome(exec_call(), outcome_of("result", view));
+  EXPECT_EQ(answer.status, 202);
+  EXPECT_EQ(answer.body, render(view, "sandbox-room-123", Dialect::Rooms));
+}
+
+TEST(Outcome, AnswersAFailedExecOnceMore) {
+  const Error bad_cwd = invalid_request({{"cwd", "no such directory"}});
+  ExecutionView view = ended();
+  view.status = Status::Failed;
+  for (const Mode mode : {Mode::Plain, Mode::Stream, Mode::Detach}) {
+    view.mode = mode;
+    view.error = &bad_cwd;  // of the agent's: the command was never started
+    Answer answer = answer_outcome(exec_call(), outcome_of("result", view));
+    EXPECT_EQ(answer.status, 400) << name(mode);
+    EXPECT_EQ(answer.body, render(bad_cwd, Dialect::Rooms));
+    view.error = nullptr;
+    answer = answer_outcome(exec_call(), outcome_of("result", view) + "outcome 13\nstart_timeout");
+    EXPECT_EQ(answer.status, 503) << name(mode);
+    EXPECT_EQ(header(answer.headers, "Retry-After"), "2");
+    EXPECT_EQ(header(answer.headers, "Idempotency-Replayed"), "true");
+    answer = answer_outcome(exec_call(), outcome_of("result", view) + "outcome 4\nlost");
+    EXPECT_EQ(answer.status, mode == Mode::Plain ? 500 : mode == Mode::Stream ? 200 : 202);
+    EXPECT_NE(answer.body.find("the sandbox stopped while the command ran"), std::string::npos);
+    EXPECT_EQ(answer.body.find("event: error\n") != std::string::npos, mode == Mode::Stream);
+    EXPECT_EQ(answer.body.find("event: exit\n"), std::string::npos);
+  }
+}
+
+TEST(Outcome, NamesTheExecutionThatThereIsNot) {
+  const Answer answer = answer_outcome(request_of("GET", kEvents), "no_execution");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.body, R"({"error":"not found - the room has no execution exec_1","code":"not_found"})");
 }
 
 TEST(SubjectOf, IsWhatThePathNames) {

@@ -2,60 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "tests/edge/dice.h"
-#include "wasm/protocol/json_writer.h"
+#include "tests/edge/sse_log.h"
 
 namespace roombox::sse {
 namespace {
 
-using nlohmann::json;
 using namespace std::string_view_literals;
-
-struct Event {
-  std::uint64_t id;
-  std::string name;
-  json data;
-};
-
-/// Reads events as the standard has it, as far as we use it: every event of ours has the three lines.
-std::vector<Event> parse(std::string_view text) {
-  std::vector<Event> events;
-  while (!text.empty()) {
-    const std::size_t end = text.find("\n\n");
-    EXPECT_NE(end, std::string_view::npos) << text;
-    const std::string block(text.substr(0, end));
-    text.remove_prefix(std::min(end + 2, text.size()));
-    if (block.starts_with(":")) continue;
-    const std::size_t name = block.find("\nevent: ");
-    const std::size_t data = block.find("\ndata: ");
-    EXPECT_TRUE(block.starts_with("id: ") && name < data && data < block.size()) << block;
-    EXPECT_EQ(block.find('\n', data + 1), std::string::npos) << block;
-    EXPECT_EQ(block.find('\r'), std::string::npos) << block;
-    events.push_back({std::stoull(block.substr(4, name - 4)), block.substr(name + 8, data - name - 8),
-                      json::parse(block.substr(data + 7), nullptr, false)});
-    EXPECT_FALSE(events.back().data.is_discarded()) << block;
-  }
-  return events;
-}
-
-/// The texts of stdout and stderr that events bring.
-using Texts = std::array<std::string, 2>;
-
-void add(Texts& texts, const Event& event) {
-  if (event.name == "stdout") texts[0] += event.data.at("data").get<std::string>();
-  if (event.name == "stderr") texts[1] += event.data.at("data").get<std::string>();
-}
-
-struct Piece {
-  Stream stream;
-  std::string bytes;
-};
-using Log = std::vector<Piece>;
 
 /// What is written of a log from a unit on, cut anew by dice where there are any.
 std::string written(const Log& log, Encoding encoding, std::uint64_t after, Dice* dice) {
@@ -95,18 +52,6 @@ std::string written(const Log& log, Encoding encoding, std::uint64_t after, Dice
   EXPECT_GE(end, units + 1);
   EXPECT_LE(end, units + 3);
   return out;
-}
-
-std::string decoded(std::string_view bytes) {
-  std::string text = "\"";
-  JsonWriter::append_escaped(text, bytes);
-  return json::parse(text + '"', nullptr, false).get<std::string>();
-}
-
-Texts whole_texts(const Log& log) {
-  Texts bytes;
-  for (const Piece& piece : log) bytes[static_cast<std::size_t>(piece.stream)] += piece.bytes;
-  return {decoded(bytes[0]), decoded(bytes[1])};
 }
 
 TEST(Sse, WritesTheFirstEvent) {
