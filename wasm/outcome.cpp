@@ -281,8 +281,8 @@ Answer answer_record(const Report& report) {
 
 Answer answer_events(const Report& report) {
   const std::uint64_t after = parse_decimal(report.request.last_event_id.value_or("")).value_or(0);
-  return answer_with_record(
-      report, [&report, after](const Record& record) { return replay(report, record, after); });
+  return answer_with_record(report,
+                            [&report, after](const Record& record) { return replay(report, record, after); });
 }
 
 Answer answer_result(const Report& report) {

@@ -91,9 +91,10 @@ class Replayer {
 
   void tell(const Piece& piece, std::uint64_t after) {
     std::string_view bytes = piece.bytes;
-    const std::uint64_t seen = std::min<std::uint64_t>(after > units_ ? after - units_ : 0, bytes.size());
+    const auto seen =
+        static_cast<std::size_t>(std::min<std::uint64_t>(after > units_ ? after - units_ : 0, bytes.size()));
     if (seen > 0) events_.prime(piece.stream, remember(piece.stream, bytes.substr(0, seen)));
-    bytes.remove_prefix(static_cast<std::size_t>(seen));
+    bytes.remove_prefix(seen);
     units_ += seen;
     while (!bytes.empty()) {
       const std::string_view part = bytes.substr(0, limits::kReplayedPiece);

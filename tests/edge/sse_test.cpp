@@ -23,7 +23,8 @@ std::string written(const Log& log, Encoding encoding, std::uint64_t after, Dice
   bool begun = false;
   for (const Piece& piece : log) {
     std::string_view bytes = piece.bytes;
-    const std::size_t seen = std::min<std::size_t>(after > units ? after - units : 0, bytes.size());
+    const auto seen =
+        static_cast<std::size_t>(std::min<std::uint64_t>(after > units ? after - units : 0, bytes.size()));
     before[static_cast<std::size_t>(piece.stream)] += bytes.substr(0, seen);
     bytes.remove_prefix(seen);
     units += seen;
