@@ -1,12 +1,14 @@
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
+#include <cstdint>
+#include <random>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "wasm/edge.h"
-#include "wasm/protocol/json_writer.h"
+#include "wasm/protocol/sse.h"
 
 namespace roombox::edge {
 namespace {
@@ -52,19 +54,71 @@ void forward_large(benchmark::State& state) {
 }
 BENCHMARK(forward_large)->RangeMultiplier(10)->Range(1'000, 1'000'000)->Complexity(benchmark::oN);
 
-void write_1_mb_of_output(benchmark::State& state) {
-  std::string output;
-  while (output.size() < 1'000'000)
-    output += "drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of \"output\" with é\n";
+/// 64 KiB, as a pipe gives it to the agent's stream.
+constexpr std::size_t kChunk = 64u << 10;
+
+std::string repeated(std::string_view line) {
+  std::string text;
+  while (text.size() < kChunk) text += line;
+  text.resize(kChunk);
+  return text;
+}
+
+std::string ascii_lines() {
+  return repeated("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of a listing, as ls prints it\n");
+}
+
+std::string quoted_lines() {
+  return repeated("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of \"output\" with Ã©\n");
+}
+
+std::string one_letter_lines() {
+  return repeated("y\n");
+}
+
+std::string utf8_text() {
+  return repeated("Größe und Straße – 実行環境の出力は文字列です。 Привет, мир! 😀\n");
+}
+
+std::string random_bytes() {
+  std::mt19937 generator(20261129);
+  std::string bytes;
+  while (bytes.size() < kChunk) bytes += static_cast<char>(generator());
+  return bytes;
+}
+
+/// Makes an event of a chunk again and again; bytes per second are those of the output.
+void stream_output(benchmark::State& state, std::string (*make)(), Encoding encoding) {
+  const std::string chunk = make();
+  sse::OutputEvents events(encoding);
+  std::string out;
+  std::uint64_t units = 1;
+  for (auto _ : state) {
+    out.clear();
+    events.append(out, Stream::Stdout, chunk, units += chunk.size());
+    benchmark::DoNotOptimize(out.data());
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * chunk.size()));
+}
+BENCHMARK_CAPTURE(stream_output, ascii_lines, ascii_lines, Encoding::Utf8);
+BENCHMARK_CAPTURE(stream_output, quoted_lines, quoted_lines, Encoding::Utf8);
+BENCHMARK_CAPTURE(stream_output, one_letter_lines, one_letter_lines, Encoding::Utf8);
+BENCHMARK_CAPTURE(stream_output, utf8_text, utf8_text, Encoding::Utf8);
+BENCHMARK_CAPTURE(stream_output, random_bytes, random_bytes, Encoding::Utf8);
+BENCHMARK_CAPTURE(stream_output, random_bytes_base64, random_bytes, Encoding::Base64);
+
+/// The floor: what copying a chunk costs.
+void copy_chunk(benchmark::State& state) {
+  const std::string chunk = ascii_lines();
   std::string out;
   for (auto _ : state) {
     out.clear();
-    JsonWriter::append_escaped(out, output);
+    out.append(chunk);
     benchmark::DoNotOptimize(out.data());
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * output.size()));
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * chunk.size()));
 }
-BENCHMARK(write_1_mb_of_output);
+BENCHMARK(copy_chunk);
 
 }  // namespace
 }  // namespace roombox::edge

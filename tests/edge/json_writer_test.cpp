@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/edge/dice.h"
+
 namespace roombox {
 namespace {
 
@@ -135,6 +137,21 @@ TEST(JsonWriter, ReplacesAsATextDecoderDoes) {
       text = "plain text" + text.substr(1) + "more";
       ASSERT_EQ(escaped(text), reference_decode(text)) << "code " << code;
     }
+  }
+}
+
+// Texts far longer than what is written at once, of bytes that grow to as many as six.
+TEST(JsonWriter, WritesLongTexts) {
+  Dice dice;
+  for (int round = 0; round < 60; ++round) {
+    std::string text = random_bytes(dice, dice.below(20'000));
+    if (round % 3 == 0) text.insert(dice.below(text.size() + 1), std::string(5000, '\x01'));
+    if (round % 4 == 0) text.insert(dice.below(text.size() + 1), std::string(5000, '\xFF'));
+    std::string out = "\"";
+    JsonWriter::append_escaped(out, text);
+    const auto parsed = nlohmann::json::parse(out + '"', nullptr, false);
+    ASSERT_TRUE(parsed.is_string()) << round;
+    ASSERT_TRUE(parsed.get<std::string>() == reference_decode(text)) << round;
   }
 }
 
