@@ -228,6 +228,7 @@ using namespace roombox::edge;
 
 ROOMBOX_EXPORT(edge_input) char* edge_input(std::size_t size) {
   state().input.consume();  // in case a host asks twice
+  state().body = {};        // the last result's, which may be large: there is not memory for two of that kind
   return size > kInputMax ? nullptr : state().input.resize(size);
 }
 

@@ -128,6 +128,17 @@ class Replayer {
   std::array<std::string, 2> last_;
 };
 
+/// As many bytes as all events take, or somewhat more: they must not grow, with the memory that a Worker has.
+std::size_t size_of_events(const ExecutionView& execution, std::string_view sandbox_name,
+                           const StoredLog& log) {
+  constexpr std::size_t kEvent = 80;  // more than all of an event but its data
+  ExecutionView output = execution;
+  output.command = {};
+  const std::size_t stored = execution.out.size() + execution.err.size();
+  const std::size_t events = log.pieces().size() + stored / limits::kReplayedPiece + 4;
+  return rendered_size(execution, sandbox_name) + rendered_size(output, sandbox_name) + events * kEvent;
+}
+
 }  // namespace
 
 ReplayState append_replay(std::string& out, const ExecutionView& execution, const Error& error,
@@ -136,8 +147,7 @@ ReplayState append_replay(std::string& out, const ExecutionView& execution, cons
   const Place place = place_of(after, log);
   if (place == Place::Over) return ReplayState::Over;
   if (place == Place::Unknown) return ReplayState::Lost;
-  const std::size_t begin = out.size();
-  out.reserve(begin + 2 * (execution.out.size() + execution.err.size()));  // in its events and in the last
+  out.reserve(out.size() + size_of_events(execution, sandbox_name, log));
   if (after < sse::kStartId) sse::append_start(out, execution.id, sandbox_name, dialect);
   Replayer replayer(out, execution);
   if (place == Place::Output || log.complete()) {

@@ -31,6 +31,20 @@ test("imports nothing, and is small", () => {
   assert.ok(gzipSync(bytes, { level: 9 }).length < 60 * 1024);
 });
 
+/** A field of an outcome: wasm/protocol/fields.h. */
+const field = (name, value) => Buffer.concat([Buffer.from(`${name} ${value.length}\n`), Buffer.from(value)]);
+
+function outcome(core, head, bytes) {
+  const input = core.edge_input(head.length + bytes.length);
+  assert.notEqual(input, 0);
+  new Uint8Array(core.memory.buffer).set(Buffer.from(head), input);
+  new Uint8Array(core.memory.buffer).set(bytes, input + head.length);
+  const at = core.edge_outcome(head.length, bytes.length);
+  const [action, status, , , , bodySize] = new Uint32Array(core.memory.buffer, at, 6);
+  assert.equal(action, ANSWER);
+  return { status, bodySize };
+}
+
 test("decides", () => {
   const core = instantiate();
   assert.deepEqual(decide(core, HEAD), { action: READ_BODY, number: 4 << 20, head: "", body: "" });
@@ -63,4 +77,28 @@ test("has memory for the largest bodies, one after another", () => {
   }
   assert.equal(decide(core, HEAD, Buffer.from('{"cmd":"true"}')).action, FORWARD);
   assert.ok(core.memory.buffer.byteLength <= 56 << 20, `${core.memory.buffer.byteLength} bytes`); // of 64 MiB at most
+});
+
+test("has memory for the largest records, whatever their bytes", () => {
+  let core = instantiate();
+  const head = "GET http://x/api/rooms/r/sandbox/executions/exec_1/events\n";
+  for (const byte of ["x", "\n", "\x01", "\xff"]) {
+    const stored = Buffer.alloc(1 << 20, byte, "latin1");
+    for (const encoding of ["utf8", "base64"]) {
+      const record = [
+        field("id", "exec_1"),
+        field("command", Buffer.alloc(1 << 20, byte, "latin1")),
+        field("encoding", encoding),
+        field("status", "completed"),
+        field("stdout", stored),
+        field("stderr", stored),
+      ];
+      for (const name of ["events\n", "record\n", "result\n"]) {
+        const { status, bodySize } = outcome(core, head, Buffer.concat([Buffer.from(name), ...record]));
+        assert.equal(status, 200);
+        assert.ok(bodySize > stored.length * 2);
+        if (core.memory.buffer.byteLength > 24 << 20) core = instantiate(); // as the Worker does
+      }
+    }
+  }
 });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/edge/dice.h"
 #include "wasm/protocol/limits.h"
 
 namespace roombox {
@@ -109,6 +110,28 @@ TEST(Execution, RendersLargeOutputWhole) {
   ExecutionView view = finished();
   view.out = output;
   EXPECT_EQ(result(view)["stdout"], output);
+}
+
+TEST(Execution, FitsIntoItsSize) {
+  const Error error = {ErrorCode::ExecutionFailed, "why\n", {}};
+  Dice dice;
+  for (int round = 0; round < 40; ++round) {
+    ExecutionView view = finished();
+    const std::string out = random_bytes(dice, dice.below(2000));
+    const std::string command = random_bytes(dice, 1 + dice.below(2000));
+    view.out = out;
+    view.command = command;
+    view.signal = "SIGVTALRM";
+    view.status = Status::Completed;
+    view.error = &error;
+    view.encoding = round % 2 == 0 ? Encoding::Utf8 : Encoding::Base64;
+    for (const Dialect dialect : {Dialect::Rooms, Dialect::V1}) {
+      const std::size_t size = render(view, "sandbox-r", dialect).size();
+      const std::size_t shown = dialect == Dialect::V1 ? 0 : JsonWriter::escaped_size(command);
+      EXPECT_LE(size, rendered_size(view, "sandbox-r"));
+      EXPECT_GE(size + 400, rendered_size(view, "sandbox-r") - JsonWriter::escaped_size(command) + shown);
+    }
+  }
 }
 
 TEST(Execution, DatesAsJavaScriptDoes) {

@@ -152,6 +152,7 @@ TEST(JsonWriter, WritesLongTexts) {
     const auto parsed = nlohmann::json::parse(out + '"', nullptr, false);
     ASSERT_TRUE(parsed.is_string()) << round;
     ASSERT_TRUE(parsed.get<std::string>() == reference_decode(text)) << round;
+    ASSERT_EQ(JsonWriter::escaped_size(text), out.size() - 1);
   }
 }
 

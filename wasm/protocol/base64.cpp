@@ -19,7 +19,7 @@ void append_base64(std::string& out, std::string_view bytes) {
   const std::size_t whole = bytes.size() / 3;
   const std::size_t rest = bytes.size() % 3;
   const std::size_t begin = out.size();
-  out.resize(begin + (whole + (rest > 0)) * 4);
+  out.resize(begin + base64_size(bytes.size()));
   char* to = out.data() + begin;
   for (std::size_t group = 0; group < whole; ++group, from += 3, to += 4) {
     const std::uint32_t bits = static_cast<std::uint32_t>(from[0]) << 16 | from[1] << 8 | from[2];

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "wasm/protocol/base64.h"
 #include "wasm/protocol/json_writer.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/named.h"
@@ -89,16 +90,22 @@ void write_v1(JsonWriter& json, const ExecutionView& execution, std::string_view
   json.end_object();
 }
 
-/// Bytes that the answer takes, unless its text needs many escapes: names, numbers and punctuation take less
-/// than kFrame; an eighth more of the text leaves room for the escapes of ordinary output, whose lines end in
-/// one; base64 is a third more than its bytes. What needs more grows the string.
+/// More than names, numbers and punctuation of an answer take.
+constexpr std::size_t kFrame = 400;
+
+/// Bytes that the answer takes, unless its text needs many escapes: an eighth more than the text leaves room
+/// for the escapes of ordinary output, whose lines end in one; base64 is a third more than its bytes. What
+/// needs more grows the string.
 std::size_t expected_size(const ExecutionView& execution, std::string_view sandbox_name) {
-  constexpr std::size_t kFrame = 400;
   const std::size_t output = execution.out.size() + execution.err.size();
   const std::size_t message = execution.error != nullptr ? execution.error->message.size() : 0;
   const std::size_t text = execution.command.size() + message;
   const std::size_t share = execution.encoding == Encoding::Base64 ? 3 : 8;
   return output + output / share + text + text / 8 + kFrame + execution.id.size() + sandbox_name.size();
+}
+
+std::size_t written_size(std::string_view bytes, Encoding encoding) {
+  return encoding == Encoding::Base64 ? base64_size(bytes.size()) : JsonWriter::escaped_size(bytes);
 }
 
 }  // namespace
@@ -121,6 +128,18 @@ void append_rendered(std::string& out, const ExecutionView& execution, std::stri
     case Dialect::V1:
       return write_v1(json, execution, sandbox_name);
   }
+}
+
+std::size_t rendered_size(const ExecutionView& execution, std::string_view sandbox_name) {
+  std::size_t size = kFrame;
+  for (std::string_view bytes : {execution.out, execution.err}) {
+    size += written_size(bytes, execution.encoding);
+  }
+  for (std::string_view text :
+       {execution.id, execution.command, sandbox_name, execution.signal.value_or("")}) {
+    size += JsonWriter::escaped_size(text);
+  }
+  return size + (execution.error != nullptr ? JsonWriter::escaped_size(execution.error->message) : 0);
 }
 
 void write_listed(JsonWriter& json, const ExecutionView& execution) {

@@ -227,6 +227,22 @@ void JsonWriter::append_escaped(std::string& out, std::string_view bytes) {
   Escaper(out).write(bytes);
 }
 
+std::size_t JsonWriter::escaped_size(std::string_view bytes) {
+  std::size_t size = 0;
+  while (!bytes.empty()) {
+    if (!is_lead(static_cast<std::uint8_t>(bytes[0]))) {
+      size += static_cast<std::size_t>(kWritten[static_cast<std::uint8_t>(bytes[0])].size);
+      bytes.remove_prefix(1);
+      continue;
+    }
+    const auto sequence = utf8::first_sequence(bytes);
+    const bool valid = sequence.kind == utf8::Sequence::Kind::Valid;
+    size += valid ? sequence.length : kReplacement.size();
+    bytes.remove_prefix(sequence.length);
+  }
+  return size;
+}
+
 JsonWriter& JsonWriter::key(std::string_view name) {
   string(name);
   out_ += ':';

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ class JsonWriter {
 
   /// Appends the inside of a JSON string: escaped, without its quotes.
   static void append_escaped(std::string& out, std::string_view bytes);
+
+  /// How many bytes append_escaped appends.
+  static std::size_t escaped_size(std::string_view bytes);
 
  private:
   JsonWriter& begin(char bracket);
