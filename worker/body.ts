@@ -1,10 +1,12 @@
+import { type Bytes, bytesOf, concat } from "./bytes";
+
 /**
  * Reads a request's body, at most `limit` bytes of it and one more, which shows that there are more.
  * A declared length has been checked against the limit before; without one, the stream is cut.
  */
-export async function readBody(request: Request, limit: number): Promise<Uint8Array> {
+export async function readBody(request: Request, limit: number): Promise<Bytes> {
   if (request.body === null) return new Uint8Array();
-  if (request.headers.has("content-length")) return new Uint8Array(await request.arrayBuffer());
+  if (request.headers.has("content-length")) return bytesOf(request);
 
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -17,12 +19,5 @@ export async function readBody(request: Request, limit: number): Promise<Uint8Ar
   }
   if (size > limit) await reader.cancel();
 
-  const body = new Uint8Array(Math.min(size, limit + 1));
-  let at = 0;
-  for (const chunk of chunks) {
-    const part = chunk.subarray(0, body.byteLength - at);
-    body.set(part, at);
-    at += part.byteLength;
-  }
-  return body;
+  return concat(...chunks).subarray(0, limit + 1);
 }
