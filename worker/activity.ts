@@ -1,0 +1,75 @@
+import { shardOf } from "./registry";
+
+/** The registry and the storage may lag behind what happens in a room by so much. */
+const LAG_MS = 10_000;
+
+/** When a room was made and last used; sees to it that the registry knows of the room. */
+export class Activity {
+  readonly #ctx: DurableObjectState;
+  readonly #env: Env;
+  #active = 0;
+  #touched = 0;
+  #touching: Promise<unknown> = Promise.resolve();
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    this.#ctx = ctx;
+    this.#env = env;
+  }
+
+  /** Unix milliseconds; undefined: there is no room. */
+  get created(): number | undefined {
+    return this.#ctx.storage.kv.get<number>("createdAt");
+  }
+
+  /** Unix milliseconds; after a restart of the object as good as it was stored. */
+  get active(): number {
+    return Math.max(this.#active, this.#ctx.storage.kv.get<number>("activeAt") ?? 0);
+  }
+
+  /** Makes the room, unless it is there. Only what the registry knows of may come to be, or no list would ever show it. */
+  async create(): Promise<void> {
+    if (this.created !== undefined) return;
+    const now = Date.now();
+    await this.#registry.touch(this.#name, now);
+    this.#ctx.storage.kv.put("createdAt", now);
+    this.#note(now);
+    this.#touched = now;
+  }
+
+  /** The room, if it is there, is in use. */
+  note(): void {
+    if (this.created === undefined) return;
+    const now = Date.now();
+    this.#note(now);
+    if (now - this.#touched < LAG_MS) return;
+    this.#touched = now;
+    this.#ctx.storage.kv.put("activeAt", now);
+    this.#touching = this.#registry.touch(this.#name, now).catch((error: unknown) => this.#log(error));
+  }
+
+  /** Takes the room out of the registry, once its storage is empty. Lists leave out what a fault here lets stay in. */
+  async forget(): Promise<void> {
+    this.#active = 0;
+    this.#touched = 0;
+    await this.#touching; // or it would come after the removal
+    await this.#registry.remove(this.#name).catch((error: unknown) => this.#log(error));
+  }
+
+  #note(now: number): void {
+    this.#active = now;
+  }
+
+  #log(error: unknown): void {
+    console.error(`${this.#name}: the registry does not answer`, error);
+  }
+
+  get #registry() {
+    return this.#env.REGISTRY.getByName(shardOf(this.#name));
+  }
+
+  get #name(): string {
+    const { name } = this.#ctx.id;
+    if (name === undefined) throw new Error("objects of this class are found by name only");
+    return name;
+  }
+}
