@@ -1,18 +1,36 @@
 import edgeModule from "../build/wasi/wasm/edge.wasm";
+import { type Bytes, concat } from "./bytes";
+import type { Outcome } from "./outcome";
 
 /** What the core decided about a request: `Decision` of wasm/edge.h. */
-export type Decision =
-  | { action: "answer"; response: Response }
-  | { action: "readBody"; limit: number }
-  | { action: "forward"; sandbox: string; method: string; path: string; headers: [string, string][] }
-  | { action: "destroy"; sandbox: string };
+export type Decision = { action: "answer"; response: Response } | { action: "readBody"; limit: number } | Forward | Ask;
+
+/** A call for the sandbox's agent. */
+export interface Forward {
+  action: "forward";
+  sandbox: string;
+  method: string;
+  path: string;
+  headers: [string, string][];
+  /** What is known of the record of a new execution; empty for a call about one that exists. */
+  seed: Bytes;
+}
+
+/** A question for an object, whose outcome the core words. */
+export interface Ask {
+  action: "ask";
+  operation: string;
+  /** Empty where it is not for one sandbox. */
+  sandbox: string;
+  arguments: Map<string, string>;
+}
 
 /** The functions that wasm/abi.cpp exports; it documents their contract. */
 export interface EdgeExports {
   memory: WebAssembly.Memory;
   edge_input(size: number): number;
   edge_decide(headLength: number, bodyLength: number): number;
-  edge_outcome(headLength: number, nameLength: number): number;
+  edge_outcome(headLength: number, outcomeLength: number): number;
 }
 
 /** Instantiates the module; its imports are none. */
@@ -31,11 +49,14 @@ const NO_BODY = -1;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+/** The headers that the core decides by. */
+const HEAD_FIELDS = ["content-type", "content-length", "content-encoding", "idempotency-key", "last-event-id"];
+
 /** The head of a request as the core reads it: the request line, then the headers that decide something. */
 export function headOf(request: Request): string {
   const { headers } = request;
   let head = `${request.method} ${request.url}\n`;
-  for (const name of ["content-type", "content-length", "content-encoding"]) {
+  for (const name of HEAD_FIELDS) {
     const value = headers.get(name);
     if (value !== null) head += `${name}:${value}\n`;
   }
@@ -58,11 +79,12 @@ export class EdgeCore {
     );
   }
 
-  /** The answer to a request of which this became: an outcome's name in wasm/outcome.cpp. Throws as `decide` does. */
-  outcome(head: string, name: string): Response {
-    const text = encoder.encode(name);
-    const decision = this.#call(head, text, (core, headLength) =>
-      readDecision(core.memory, core.edge_outcome(headLength, text.byteLength)),
+  /** The answer to a request of which this became. Throws as `decide` does. */
+  outcome(head: string, { name, fields }: Outcome): Response {
+    const line = encoder.encode(`${name}\n`);
+    const outcome = fields ? concat(line, fields) : line;
+    const decision = this.#call(head, outcome, (core, headLength) =>
+      readDecision(core.memory, core.edge_outcome(headLength, outcome.byteLength)),
     );
     if (decision.action !== "answer") throw new Error(`the core does not answer the outcome ${name}`);
     return decision.response;
@@ -89,25 +111,33 @@ export class EdgeCore {
 
 /** Copies a decision out of the core's memory, where it stays only until the next call. */
 function readDecision(memory: WebAssembly.Memory, at: number): Decision {
-  const [action, number = 0, headAt = 0, headLength = 0, bodyAt, bodyLength] = new Uint32Array(memory.buffer, at, 6);
+  const words = new Uint32Array(memory.buffer, at, 6);
+  const [action, number = 0, headAt = 0, headLength = 0, bodyAt = 0, bodyLength = 0] = words;
   const head = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength));
+  const body = new Uint8Array(memory.buffer, bodyAt, bodyLength);
   switch (action) {
-    case 0: {
-      const body = decoder.decode(new Uint8Array(memory.buffer, bodyAt, bodyLength));
-      return { action: "answer", response: new Response(body, { status: number, headers: answerHeaders(head) }) };
-    }
+    case 0:
+      return { action: "answer", response: readAnswer(number, head, body) };
     case 1:
       return { action: "readBody", limit: number };
     case 2: {
       const [sandbox = "", requestLine = "", ...headers] = head.split("\n");
       const [method = "", path = ""] = requestLine.split(" ");
-      return { action: "forward", sandbox, method, path, headers: headers.filter(Boolean).map(splitHeader) };
+      const seed = new Uint8Array(body); // a copy
+      return { action: "forward", sandbox, method, path, headers: headers.filter(Boolean).map(splitHeader), seed };
     }
-    case 3:
-      return { action: "destroy", sandbox: head.trimEnd() };
+    case 3: {
+      const [operation = "", sandbox = "", ...lines] = head.split("\n");
+      return { action: "ask", operation, sandbox, arguments: new Map(lines.filter(Boolean).map(splitHeader)) };
+    }
     default:
       throw new Error(`the core decided on an unknown action ${action}`);
   }
+}
+
+/** Some statuses may have no body, not even an empty one. */
+function readAnswer(status: number, head: string, body: Uint8Array): Response {
+  return new Response(body.byteLength > 0 ? decoder.decode(body) : null, { status, headers: answerHeaders(head) });
 }
 
 /** The heads of answers are a handful, all from the core's tables; a Response takes made Headers at half the price. */

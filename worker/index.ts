@@ -1,7 +1,11 @@
 import { readBody } from "./body";
-import { type Decision, EdgeCore, headOf } from "./edge";
-import { OUTCOME_HEADER } from "./sandbox";
+import { concat } from "./bytes";
+import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
+import { SEED_HEADER } from "./executions";
+import { type Outcome, readOutcome } from "./outcome";
+import { createRoom, listRooms } from "./rooms";
 
+export { Registry } from "./registry";
 export { Sandbox } from "./sandbox";
 
 const core = new EdgeCore();
@@ -12,7 +16,7 @@ export default {
     try {
       return await carryOut(request, head, env);
     } catch (error) {
-      console.error("the edge failed", error);
+      if (!request.signal.aborted) console.error("the edge failed", error);
       return answerCrash(head);
     }
   },
@@ -20,7 +24,7 @@ export default {
 
 /** Asks the core and does as it decides. */
 async function carryOut(request: Request, head: string, env: Env): Promise<Response> {
-  let body: Uint8Array | undefined;
+  let body = new Uint8Array();
   let decision = core.decide(head);
   if (decision.action === "readBody") {
     body = await readBody(request, decision.limit);
@@ -30,35 +34,57 @@ async function carryOut(request: Request, head: string, env: Env): Promise<Respo
     case "answer":
       return decision.response;
     case "forward":
-      return forward(decision, body, head, env);
-    case "destroy":
-      return core.outcome(head, await env.SANDBOX.getByName(decision.sandbox).destroy());
+      return forward(decision, body, request.signal, head, env);
+    case "ask":
+      return core.outcome(head, await ask(decision, env));
     case "readBody":
       throw new Error("the core asked for a body that it has");
   }
 }
 
-/** Sends the caller's own bytes to the sandbox and pipes its reply through; words it only where there is none. */
-async function forward(
-  to: Extract<Decision, { action: "forward" }>,
-  body: Uint8Array | undefined,
-  head: string,
-  env: Env,
-): Promise<Response> {
-  const { method, headers } = to;
+/**
+ * Sends the caller's own bytes to the sandbox and pipes its reply through; words it only where there is none. A client that
+ * leaves takes its call along, by the signal until there is a reply and by the pipe from then on.
+ */
+async function forward(to: Forward, body: Uint8Array, signal: AbortSignal, head: string, env: Env): Promise<Response> {
+  const headers = new Headers(to.headers);
+  if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
   const reply = await env.SANDBOX.getByName(to.sandbox).fetch(`http://sandbox${to.path}`, {
-    method,
+    method: to.method,
     headers,
-    body: body ?? null,
+    body: to.method === "GET" ? null : concat(to.seed, body),
+    signal,
   });
-  const outcome = reply.headers.get(OUTCOME_HEADER);
-  return outcome === null ? reply : core.outcome(head, outcome);
+  const outcome = await readOutcome(reply);
+  return outcome ? core.outcome(head, outcome) : reply;
+}
+
+/** Asks the object whose the operation is: the sandbox's, or those that know of all rooms. */
+async function ask({ operation, sandbox, arguments: named }: Ask, env: Env): Promise<Outcome> {
+  const object = env.SANDBOX.getByName(sandbox);
+  const limit = Number(named.get("limit"));
+  switch (operation) {
+    case "destroy":
+      return object.destroy();
+    case "status":
+      return object.status();
+    case "record":
+      return object.record(named.get("id") ?? "");
+    case "records":
+      return object.records(limit, named.get("cursor"), named.get("status"));
+    case "rooms":
+      return listRooms(env, limit, named.get("cursor"));
+    case "create":
+      return createRoom(env, named.get("prefix") ?? "");
+    default:
+      throw new Error(`the core asked for an unknown operation ${operation}`);
+  }
 }
 
 /** The core words its own crash too, in a fresh instance; should that one trap as well, the status must do. */
 function answerCrash(head: string): Response {
   try {
-    return core.outcome(head, "crashed");
+    return core.outcome(head, { name: "crashed" });
   } catch {
     return new Response(null, { status: 500 });
   }

@@ -1,156 +1,122 @@
 import { DurableObject } from "cloudflare:workers";
+import { Activity } from "./activity";
+import { SandboxContainer } from "./container";
+import { EXECUTION_HEADER, Executions } from "./executions";
+import { type Field, writeFields } from "./fields";
+import { type Outcome, outcomeReply } from "./outcome";
 
-/** Names what became of a request that has no reply of the agent: an outcome of wasm/outcome.cpp. */
-export const OUTCOME_HEADER = "roombox-outcome";
+/** While commands run, the object is woken so often: the platform puts one to sleep that nobody calls, and with it the feed. */
+const WAKE_MS = 30_000;
 
-type Outcome = "start_failed" | "start_timeout" | "at_capacity" | "lost" | "gone";
-
-const AGENT_PORT = 8080;
-/** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
-const FIRST_KNOCK_MS = 2;
-const LAST_KNOCK_MS = 250;
-/** A request that found nobody listening was not sent, so it may be sent again; to a sandbox that dies at each start, not for ever. */
-const MAX_SENDS = 3;
-
-/** One room's sandbox: owns its container, from the first call to `destroy`. */
+/** One room's sandbox: its container and its executions, from the first call to `destroy`. */
 export class Sandbox extends DurableObject<Env> {
-  /** Counts deletions: a call that began before one must not start a container after it. */
-  #life = 0;
+  readonly #activity: Activity;
+  readonly #container: SandboxContainer;
+  readonly #executions: Executions;
   #deletion: Promise<unknown> = Promise.resolve();
-  /** Settles once the container's agent takes commands, or with why it will not. One start serves all who wait. */
-  #readiness: Promise<Outcome | undefined> | undefined;
+  #alarmSet = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    if (ctx.container?.running) this.#watch(); // it outlived an earlier instance of this object
+    this.#activity = new Activity(ctx, env);
+    this.#container = new SandboxContainer(ctx, Number(env.START_TIMEOUT_MS), {
+      starting: async () => {
+        this.#executions.containerEnded(); // an earlier one, whose end nobody saw
+        await this.#activity.create();
+      },
+      ended: () => this.#executions.containerEnded(),
+    });
+    this.#executions = new Executions(ctx.storage.sql, this.#container);
+    this.#executions.resume();
   }
 
-  /** Passes a request of the worker to the agent, in a container that is started if none runs. */
+  /** Carries out a call of the worker that runs a command or is about an execution: by the agent, or by what is stored. */
   override async fetch(request: Request): Promise<Response> {
     await this.#deletion;
-    const life = this.#life;
+    const { life } = this.#container;
     try {
-      return await this.#send(request, life);
+      return await this.#carryOut(request, life);
     } catch (error) {
-      console.error(`${this.ctx.id.name}: no reply`, error);
-      return answer(life === this.#life ? "lost" : "gone");
+      if (!request.signal.aborted) console.error(`${this.ctx.id.name}: no reply`, error);
+      return outcomeReply(life === this.#container.life ? "lost" : "gone");
+    } finally {
+      await this.#stayAwake();
     }
   }
 
+  /** Starts the sandbox; the room is there afterwards. */
+  async create(): Promise<Outcome> {
+    await this.#deletion;
+    const { life } = this.#container;
+    const failure = await this.#container.ready();
+    if (life !== this.#container.life) return { name: "gone" };
+    return failure ? { name: failure } : { name: "created", fields: this.#room() };
+  }
+
   /** Ends the sandbox and forgets all about it. Calls in flight are told that it is gone, later ones get a new one. */
-  async destroy(): Promise<"deleted" | "absent"> {
+  async destroy(): Promise<Outcome> {
     const deletion = this.#deletion.then(() => this.#delete());
     this.#deletion = deletion.catch(() => undefined);
     return deletion;
   }
 
-  async #send(request: Request, life: number): Promise<Response> {
-    const { method, url } = request;
-    const headers = new Headers(request.headers);
-    const body = await request.arrayBuffer();
-    for (let sends = 1; ; sends++) {
-      if (life !== this.#life) return answer("gone");
-      const failure = await this.#ready();
-      if (life !== this.#life) return answer("gone");
-      if (failure) return answer(failure);
-      try {
-        headers.set("authorization", `Bearer ${this.ctx.storage.kv.get<string>("agentToken")}`);
-        return await this.#port.fetch(url, { method, headers, body });
-      } catch (error) {
-        if (!isNotListening(error)) throw error;
-        if (sends === MAX_SENDS) return answer("start_failed");
-        this.#readiness = undefined;
-      }
-    }
+  /** The room as it is. Like the two below, neither wakes nor writes anything. */
+  status(): Outcome {
+    return { name: "room", fields: this.#room() };
   }
 
-  #ready(): Promise<Outcome | undefined> {
-    if (!this.#readiness) {
-      const readiness = this.#start().catch((error: unknown): Outcome => {
-        console.error(`${this.ctx.id.name}: did not start`, error);
-        return "start_failed";
-      });
-      this.#readiness = readiness;
-      readiness.then((failure) => {
-        if (failure && this.#readiness === readiness) this.#readiness = undefined; // the next call may try again
-      });
-    }
-    return this.#readiness;
+  record(id: string): Promise<Outcome> {
+    return this.#executions.record(id);
   }
 
-  /** Starts the container, unless it runs, and waits until its agent answers. */
-  async #start(): Promise<Outcome | undefined> {
-    const deadline = Date.now() + Number(this.env.START_TIMEOUT_MS);
-    const life = this.#life;
-    let launched = false;
-    for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
-      if (life !== this.#life) return "gone";
-      if (!this.#container.running && !launched) {
-        this.#launch();
-        launched = true;
-      }
-      try {
-        const signal = AbortSignal.timeout(Math.max(deadline - Date.now(), 1));
-        await (await this.#port.fetch("http://sandbox/health", { signal })).text();
-        return undefined;
-      } catch (error) {
-        if (!this.#container.running && launched) {
-          console.error(`${this.ctx.id.name}: did not start`, error);
-          return isAtCapacity(error) ? "at_capacity" : "start_failed";
-        }
-        if (Date.now() >= deadline) return "start_timeout";
-      }
-      await scheduler.wait(pause);
-    }
+  records(limit: number, cursor: string | undefined, status: string | undefined): Outcome {
+    return this.#executions.list(limit, cursor, status);
   }
 
-  #launch(): void {
-    const { kv } = this.ctx.storage;
-    if (kv.get("createdAt") === undefined) kv.put("createdAt", Date.now());
-    // The sandbox's own processes reach the agent's port too; only who knows the token is answered.
-    const token = crypto.randomUUID();
-    kv.put("agentToken", token);
-    this.#container.start({ enableInternet: false, env: { ROOMBOX_AGENT_TOKEN: token } });
-    this.#watch();
+  override async alarm(): Promise<void> {
+    this.#alarmSet = false;
+    await this.#stayAwake();
   }
 
-  /** Has the next call start anew once the container has ended, whoever brought that about. */
-  #watch(): void {
-    const ended = () => {
-      if (!this.#container.running) this.#readiness = undefined;
-    };
-    this.#container.monitor().then(ended, ended);
+  async #carryOut(request: Request, life: number): Promise<Response> {
+    const id = request.headers.get(EXECUTION_HEADER);
+    this.#activity.note();
+    return id === null ? this.#executions.run(request, life) : this.#executions.call(request, id);
   }
 
-  async #delete(): Promise<"deleted" | "absent"> {
-    const existed = this.#container.running || this.ctx.storage.kv.get("createdAt") !== undefined;
-    this.#life++;
-    this.#readiness = undefined;
+  async #stayAwake(): Promise<void> {
+    if (this.#alarmSet || !this.#executions.anyRunning) return;
+    this.#alarmSet = true;
+    await this.ctx.storage.setAlarm(Date.now() + WAKE_MS);
+  }
+
+  async #delete(): Promise<Outcome> {
+    const existed = this.#container.running || this.#activity.created !== undefined;
+    this.#executions.close();
     await this.#container.destroy();
     await this.ctx.storage.deleteAll();
-    return existed ? "deleted" : "absent";
+    this.#alarmSet = false;
+    this.#executions.forget();
+    if (existed) await this.#activity.forget();
+    return { name: existed ? "deleted" : "absent" };
   }
 
-  get #container(): Container {
-    const { container } = this.ctx;
-    if (!container) throw new Error("wrangler.toml names no container for this object");
-    return container;
+  #room() {
+    const { created } = this.#activity;
+    const fields: Field[] = [
+      ["sandbox", `${this.ctx.id.name}`],
+      ["status", this.#status(created)],
+    ];
+    if (created !== undefined) {
+      const active = Math.max(created, this.#activity.active, this.#executions.newest ?? 0);
+      fields.push(["created_ms", created], ["active_ms", active]);
+    }
+    return writeFields(...fields);
   }
 
-  get #port(): Fetcher {
-    return this.#container.getTcpPort(AGENT_PORT);
+  #status(created: number | undefined): string {
+    if (this.#container.starting) return "starting";
+    if (this.#container.running) return "running";
+    return created === undefined ? "absent" : "asleep";
   }
-}
-
-function answer(outcome: Outcome): Response {
-  return new Response(null, { headers: { [OUTCOME_HEADER]: outcome } });
-}
-
-/** The platform's words for a refused connection; nothing of the request was sent. */
-function isNotListening(error: unknown): boolean {
-  return error instanceof Error && /not listening/i.test(error.message);
-}
-
-function isAtCapacity(error: unknown): boolean {
-  return error instanceof Error && /no container instance|max(imum)?.*instances/i.test(error.message);
 }

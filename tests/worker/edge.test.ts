@@ -45,7 +45,7 @@ describe("the core in workerd", () => {
       return { ...exports, edge_decide: spoilt };
     });
     expect(() => core.decide(EXEC, encode("{}"))).toThrow(WebAssembly.RuntimeError);
-    expect(await core.outcome(EXEC, "crashed").json()).toMatchObject({ code: "internal" });
+    expect(await core.outcome(EXEC, { name: "crashed" }).json()).toMatchObject({ code: "internal" });
     expect(core.decide(EXEC)).toMatchObject({ action: "readBody" });
     expect(instances).toBe(2);
   });

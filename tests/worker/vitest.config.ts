@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   plugins: [
     cloudflareTest({
+      main: "./tests/worker/main.ts",
       wrangler: { configPath: "./wrangler.toml" },
       miniflare: { bindings: { START_TIMEOUT_MS: "500" } },
     }),
