@@ -16,6 +16,13 @@ export class Activity {
     this.#env = env;
   }
 
+  /** The sandbox's. Stored, as an object that its alarm woke may not be told. */
+  get name(): string {
+    const name = this.#ctx.id.name ?? this.#ctx.storage.kv.get<string>("name");
+    if (name === undefined) throw new Error("objects of this class are found by name only");
+    return name;
+  }
+
   /** Unix milliseconds; undefined: there is no room. */
   get created(): number | undefined {
     return this.#ctx.storage.kv.get<number>("createdAt");
@@ -30,9 +37,10 @@ export class Activity {
   async create(): Promise<void> {
     if (this.created !== undefined) return;
     const now = Date.now();
-    await this.#registry.touch(this.#name, now);
+    await this.#registry.touch(this.name, now);
+    this.#ctx.storage.kv.put("name", this.name);
     this.#ctx.storage.kv.put("createdAt", now);
-    this.#note(now);
+    this.#active = now;
     this.#touched = now;
   }
 
@@ -40,11 +48,11 @@ export class Activity {
   note(): void {
     if (this.created === undefined) return;
     const now = Date.now();
-    this.#note(now);
+    this.#active = now;
     if (now - this.#touched < LAG_MS) return;
     this.#touched = now;
     this.#ctx.storage.kv.put("activeAt", now);
-    this.#touching = this.#registry.touch(this.#name, now).catch((error: unknown) => this.#log(error));
+    this.#touching = this.#registry.touch(this.name, now).catch((error: unknown) => this.#log(error));
   }
 
   /** Takes the room out of the registry, once its storage is empty. Lists leave out what a fault here lets stay in. */
@@ -52,24 +60,14 @@ export class Activity {
     this.#active = 0;
     this.#touched = 0;
     await this.#touching; // or it would come after the removal
-    await this.#registry.remove(this.#name).catch((error: unknown) => this.#log(error));
-  }
-
-  #note(now: number): void {
-    this.#active = now;
+    await this.#registry.remove(this.name).catch((error: unknown) => this.#log(error));
   }
 
   #log(error: unknown): void {
-    console.error(`${this.#name}: the registry does not answer`, error);
+    console.error(`${this.name}: the registry does not answer`, error);
   }
 
   get #registry() {
-    return this.#env.REGISTRY.getByName(shardOf(this.#name));
-  }
-
-  get #name(): string {
-    const { name } = this.#ctx.id;
-    if (name === undefined) throw new Error("objects of this class are found by name only");
-    return name;
+    return this.#env.REGISTRY.getByName(shardOf(this.name));
   }
 }

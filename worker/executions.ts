@@ -71,8 +71,9 @@ export class Executions {
     else if (this.#records.anyRunning) this.#feed.open();
   }
 
-  /** What ran in it has failed. */
+  /** What ran in it has failed, and its agent has no more to tell. */
   containerEnded(): void {
+    this.#feed.close();
     this.#records.fail(this.#records.running(), "lost");
   }
 
@@ -137,7 +138,7 @@ export class Executions {
       const failure = await this.#container.ready();
       if (exec.life !== this.#container.life) return outcomeReply("gone");
       if (failure) return outcomeReply(failure);
-      if (exec.signal.aborted) return outcomeReply("lost"); // to nobody: the client has left
+      exec.signal.throwIfAborted(); // the client has left
       const id = this.#begin(exec);
       try {
         return await this.#answer(id, exec, await this.#post(id, exec));

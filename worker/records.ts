@@ -23,7 +23,7 @@ const SCHEMA = `
   CREATE TABLE parts (seq INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part));
 `;
 
-type Row = { seq: number; status: string; head: ArrayBuffer };
+type Row = { seq: number; status: string; started: number; head: ArrayBuffer };
 
 /** A page of a list: the heads of records, newest first, and where the next page begins. */
 export interface Page {
@@ -66,11 +66,16 @@ export class Records {
 
   /** Ends running ones of which no agent will tell any more: they have `failed`, with an outcome's name as the reason. */
   fail(ids: string[], outcome: string): void {
-    const finished = Date.now();
-    const end = writeFields(["status", "failed"], ["outcome", outcome], ["finished_ms", finished]);
+    const now = Date.now();
     for (const id of ids) {
       const row = this.#row(id);
       if (row?.status !== "running") continue;
+      const end = writeFields(
+        ["status", "failed"],
+        ["outcome", outcome],
+        ["finished_ms", now],
+        ["duration_ms", now - row.started],
+      );
       const head = concat(new Uint8Array(row.head), end);
       this.#sql.exec("UPDATE executions SET status = 'failed', head = ? WHERE seq = ?", head, row.seq);
       this.#wake(id);
@@ -105,7 +110,7 @@ export class Records {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
     const among = status === undefined ? "" : "status = ? AND ";
     const rows = this.#sql
-      .exec<Row>(
+      .exec<Pick<Row, "seq" | "head">>(
         `SELECT seq, head FROM executions WHERE ${among} seq < ? ORDER BY seq DESC LIMIT ?`,
         ...(status === undefined ? [] : [status]),
         before,
@@ -161,7 +166,7 @@ export class Records {
 
   #row(id: string): Row | undefined {
     if (!this.#tables.exist) return undefined;
-    return this.#sql.exec<Row>("SELECT seq, status, head FROM executions WHERE id = ?", id).next().value;
+    return this.#sql.exec<Row>("SELECT seq, status, started, head FROM executions WHERE id = ?", id).next().value;
   }
 
   #write(id: string, status: string, now: number, head: Uint8Array, output: Uint8Array): void {

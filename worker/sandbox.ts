@@ -104,7 +104,7 @@ export class Sandbox extends DurableObject<Env> {
   #room() {
     const { created } = this.#activity;
     const fields: Field[] = [
-      ["sandbox", `${this.ctx.id.name}`],
+      ["sandbox", this.#activity.name],
       ["status", this.#status(created)],
     ];
     if (created !== undefined) {

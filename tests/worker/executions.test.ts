@@ -149,7 +149,7 @@ describe("what the agent tells", () => {
     }),
   );
 
-  it("is told again where it broke off, at every byte, and written once", () =>
+  it("is told again wherever it broke off, and written once", () =>
     inRoom(async (sandbox, container) => {
       await sandbox.fetch(exec("refuse"));
       const real = container.reply;
@@ -268,6 +268,16 @@ describe("a fault", () => {
         expect(values((await sandbox.record(each)).fields)).toMatchObject({ status: "failed", outcome: "lost" });
       }
       await worksAgain(sandbox);
+      expect(container.starts).toBe(2);
+    }));
+
+  it("that nobody saw fails what ran once another container starts", () =>
+    inRoom(async (sandbox, container) => {
+      const id = idOf(await sandbox.fetch(exec("hold", { mode: "detach" })));
+      container.running = false; // neither its monitor nor its connections tell
+      container.reply = (path, init) => (container.running ? container.agent.fetch(path, init) : notListening());
+      expect((await sandbox.fetch(exec("true"))).status).toBe(200);
+      expect(await record(sandbox, id)).toBe("failed");
       expect(container.starts).toBe(2);
     }));
 

@@ -96,6 +96,21 @@ describe("a call with a key", () => {
       expect(await told(sandbox.fetch(exec("true", { key: "k" })))).toEqual({ status: 200 });
     }));
 
+  it("whose client left before it ran is run for a copy", () =>
+    inRoom(async (sandbox, container) => {
+      const started = Promise.withResolvers<Response>();
+      container.reply = (path, init) => (path === "/health" ? started.promise : container.agent.fetch(path, init));
+      const client = new AbortController();
+      const left = sandbox.fetch(exec("true", { key: "k", signal: client.signal }));
+      const copy = sandbox.fetch(exec("true", { key: "k" }));
+      await vi.waitFor(() => expect(container.running).toBe(true));
+      client.abort();
+      started.resolve(new Response("ok"));
+      await left;
+      expect(await told(copy)).toEqual({ status: 200 });
+      expect(runs(container)).toBe(1);
+    }));
+
   it("is never run twice, even when its record is gone", () =>
     inRoom(async (sandbox, container, { storage }) => {
       await sandbox.fetch(exec("true", { key: "k" }));

@@ -83,6 +83,7 @@ describe("a record", () => {
       expect(text(record, "outcome")).toBe("lost");
       expect(text(record, "command")).toBe("sleep 9");
       expect(Number(text(record, "finished_ms"))).toBeGreaterThanOrEqual(Number(text(record, "started_ms")));
+      expect(text(record, "duration_ms")).toMatch(/^\d+$/);
       records.finish(ended(1)); // too late
       expect(records.status(id(1))).toBe("failed");
     }));
