@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EdgeCore, instantiate } from "../../worker/edge";
+import { writeFields } from "../../worker/fields";
 import { bodyOf, edgeCases } from "../cases";
 
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -30,7 +31,30 @@ describe("the core in workerd", () => {
         ["Roombox-Dialect", "rooms"],
         ["Content-Type", "application/json"],
       ],
+      seed: writeFields(["mode", "plain"], ["command", "true"], ["encoding", "utf8"]),
     });
+  });
+
+  it("names the question for an object", () => {
+    expect(new EdgeCore().decide("GET http://roombox/api/rooms/r/sandbox/executions?limit=5&status=running\n")).toEqual(
+      {
+        action: "ask",
+        operation: "records",
+        sandbox: "sandbox-r",
+        arguments: new Map([
+          ["limit", "5"],
+          ["status", "running"],
+        ]),
+      },
+    );
+  });
+
+  it("answers without a body where there is none", async () => {
+    const head =
+      "GET http://roombox/api/rooms/r/sandbox/executions/exec_00000000000000000000/events\nlast-event-id:2\n";
+    const fields = writeFields(["id", `exec_${"0".repeat(20)}`], ["status", "completed"], ["total", 0]);
+    const answer = new EdgeCore().outcome(head, { name: "events", fields });
+    expect([answer.status, answer.body]).toEqual([204, null]);
   });
 
   it("serves the next request with a fresh instance after a trap", async () => {

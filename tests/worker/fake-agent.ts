@@ -86,6 +86,7 @@ export class FakeAgent {
   async #run({ headers, body, signal }: RequestInit): Promise<Response> {
     const id = new Headers(headers).get("roombox-execution") ?? "";
     const asked = JSON.parse(new TextDecoder().decode(body as Uint8Array));
+    asked.cmd ??= asked.command; // in the other dialect
     if (asked.cmd === "refuse") return Response.json({ error: "no more" }, { status: 503 });
     const execution: FakeExecution = {
       id,
