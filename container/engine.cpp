@@ -11,13 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_set>
 
 #include "container/limits.h"
+#include "container/sys/file.h"
 
 namespace roombox {
 namespace {
@@ -27,11 +26,6 @@ auto require(const char* name, Call&& make) {
   auto value = sys::call(name, make);
   if (!value) throw std::runtime_error(value.error().text());
   return *value;
-}
-
-std::string read_file(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 template <typename Value>
@@ -98,7 +92,9 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
       config_(std::move(config)),
       boot_id_(random_boot_id()),
       reaper_(io),
-      marks_(read_file("/proc/self/gid_map"), random_value<std::uint32_t>()),
+      trees_(io, config_.kill, sys::read_file("/proc/self/gid_map"), random_value<std::uint32_t>()),
+      oom_counter_(trees_.cgroup_path()),
+      command_limits_(command_limits()),
       dev_null_(require("open", [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); })),
       read_buffer_(limits::kReadChunk) {
   if (::geteuid() != 0)
@@ -114,17 +110,16 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, Execution::EndHand
   spawn_request.environment = merged(config_.environment, request.env);
   spawn_request.directory = request.cwd.empty() ? config_.workspace : request.cwd;
   spawn_request.account = &config_.account;
-  spawn_request.mark = marks_.next();
+  spawn_request.limits = command_limits_;
   spawn_request.stdin_fd = dev_null_.get();
 
   auto id = next_id();
-  auto execution =
-      std::make_shared<Execution>(ExecutionContext{io_, reaper_, oom_counter_, read_buffer_}, id,
-                                  std::move(request.cmd), request.timeout.value_or(limits::kTimeoutMax),
-                                  [this, on_end = std::move(on_end)](const Execution& ended) {
-                                    const auto kept = running_.extract(ended.id());
-                                    on_end(ended);
-                                  });
+  auto execution = std::make_shared<Execution>(
+      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_}, id, std::move(request.cmd),
+      request.timeout.value_or(limits::kTimeoutMax), [this, on_end = std::move(on_end)](const Execution& ended) {
+        const auto kept = running_.extract(ended.id());
+        on_end(ended);
+      });
   running_.emplace(std::move(id), execution);
   execution->start(std::move(spawn_request));
   return execution;

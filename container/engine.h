@@ -16,6 +16,7 @@ struct EngineConfig {
   std::string workspace;  ///< Where they start; made, and given to the account, if it is not there.
   std::string shell;      ///< What runs them; see default_shell.
   std::vector<std::string> environment;  ///< What every command gets; see base_environment.
+  KillMethod kill = KillMethod::Auto;    ///< How trees are found that are to be killed.
 };
 
 /// All executions of this sandbox, from their start to their end. Lives in the io_context's thread.
@@ -33,6 +34,8 @@ class Engine {
   /// Names this life of the sandbox; every execution id carries it.
   const std::string& boot_id() const { return boot_id_; }
 
+  const ProcessTrees& trees() const { return trees_; }
+
  private:
   std::string next_id();
 
@@ -40,8 +43,9 @@ class Engine {
   EngineConfig config_;
   std::string boot_id_;
   Reaper reaper_;
-  MarkRange marks_;
+  ProcessTrees trees_;
   OomCounter oom_counter_;
+  CommandLimits command_limits_;
   sys::Fd dev_null_;
   std::vector<char> read_buffer_;
   std::uint64_t count_ = 0;

@@ -41,7 +41,8 @@ Execution::Execution(ExecutionContext context, std::string id, std::string comma
       log_(limits::kStoredOutput) {}
 
 void Execution::start(SpawnRequest spawn_request) {
-  mark_ = spawn_request.mark;
+  tree_ = context_.trees.begin();
+  spawn_request.tree = &tree_;
   oom_kills_before_ = context_.oom_counter.count();
   const std::string directory = spawn_request.directory, shell = spawn_request.shell;
   auto spawned = spawn(std::move(spawn_request));
@@ -58,8 +59,13 @@ void Execution::start(SpawnRequest spawn_request) {
                         [self = shared_from_this(), directory, shell](Exit exit) {
                           if (const auto failure = launch_failure(*self->launch_))
                             self->error_ = launch_error(*failure, directory, shell);
-                          self->launch_.reset();
+                          self->launched_.reset();
                           self->on_exit(exit);
+                        });
+  launched_.emplace(context_.io, spawned->launched.release());
+  launched_->async_wait(asio::posix::descriptor_base::wait_read,
+                        [self = shared_from_this()](boost::system::error_code ec) {
+                          if (!ec && !self->exit_) offer_to_oom_killer(self->pid_);
                         });
   watch(Stream::Stdout);
   watch(Stream::Stderr);
@@ -132,8 +138,8 @@ void Execution::stop(Status why) {
   timer_.cancel();
   // First by its pidfd: a child that has not come as far as to carry the mark dies too.
   context_.reaper.signal(pid_, SIGKILL);
-  kill_tree(context_.io, mark_, [self = shared_from_this()](TreeDeath death) {
-    self->context_.reaper.reap(self->pid_);  // a dead shell's exit may not have been told yet
+  context_.trees.kill(tree_, [self = shared_from_this()](TreeDeath death) {
+    self->context_.reaper.sweep();  // a dead shell's exit may not have been told yet
     self->tree_death_ = death;
     if (death == TreeDeath::Overdue) log::error(self->id_ + ": processes outlive SIGKILL");
     self->end_if_over();
@@ -142,7 +148,7 @@ void Execution::stop(Status why) {
 
 void Execution::kill_now() {
   context_.reaper.signal(pid_, SIGKILL);
-  kill_tree_once(mark_);
+  context_.trees.kill_once(tree_);
 }
 
 void Execution::end_if_over() {
@@ -162,6 +168,8 @@ void Execution::end() {
     read(stream);  // what a killed tree left behind; the pipe holds no more than a turn reads
     pipe(stream).descriptor.close();
   }
+  launched_.reset();
+  tree_ = Tree();
   duration_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
   std::exchange(on_end_, nullptr)(*this);

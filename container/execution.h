@@ -24,6 +24,7 @@ namespace roombox {
 struct ExecutionContext {
   asio::io_context& io;
   Reaper& reaper;
+  ProcessTrees& trees;
   const OomCounter& oom_counter;
   /// Where pipes are read into; one buffer is enough, since one thread reads and the log copies.
   std::vector<char>& read_buffer;
@@ -86,7 +87,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   OutputLog log_;
   LaunchPtr launch_;
   pid_t pid_ = 0;
-  gid_t mark_ = 0;
+  Tree tree_;
+  std::optional<asio::posix::stream_descriptor> launched_;
 
   std::uint64_t oom_kills_before_ = 0;
   bool oom_ = false;

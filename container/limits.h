@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 /// Maxima of the agent itself; what a request may hold is in wasm/protocol/limits.h.
 namespace roombox::limits {
@@ -27,6 +28,15 @@ inline constexpr int kUndecidedPasses = 4;
 /// Processes whose death one round of a tree kill awaits at once; the next round takes the rest.
 inline constexpr std::size_t kKillBatch = 256;
 
+/// Processes whose death all kills together await at once, each by a descriptor: well below kOpenFiles.
+inline constexpr std::size_t kKillsBatch = 4096;
+
+/// How long a pass waits for its next try that found no descriptor left to look with.
+inline constexpr std::chrono::milliseconds kBlindPass = 10ms;
+
+/// Empty cgroups kept for the next executions: as many as run at once in a busy sandbox. More are removed.
+inline constexpr std::size_t kSpareCgroups = 64;
+
 /// Orphans are reaped this long after the first of them ended, all in one go.
 inline constexpr std::chrono::milliseconds kOrphanSweep = 20ms;
 
@@ -48,6 +58,30 @@ inline constexpr std::chrono::seconds kHttpLinger = 5s;
 
 /// Open files of the agent and, as they inherit it, of each process in the sandbox.
 inline constexpr rlim_t kOpenFiles = 65536;
+
+/// Processes and threads that the commands' user may have at once, in a sandbox that has the memory for them:
+/// a build on many cores and a browser take some hundreds, and a host's own default limit, 32768 (pid_max),
+/// holds several sandboxes that are full. It cannot be generous: where containers have no user namespace of
+/// their own the kernel counts a uid across all containers of one host, so that a fork bomb in one leaves
+/// others the commands they have, and their shells, but no new processes below these until it is killed.
+inline constexpr rlim_t kProcesses = 4096;
+
+/// Of memory for each such process: a forked shell's own pages and what the kernel keeps for it (bash forked
+/// from bash: 270 KiB here), twice, so that processes run out before the memory.
+inline constexpr std::uint64_t kMemoryPerProcess = 512u << 10;
+
+/// The fewest processes, however small the memory is.
+inline constexpr rlim_t kLeastProcesses = 256;
+
+/// Share of the sandbox's memory that the data of one process may take, in percent; the rest is the agent's
+/// (it needs some MB) and the system's. The least is for runtimes that reserve more than they use: a small
+/// sandbox is the OOM killer's to keep.
+inline constexpr unsigned kDataPercent = 90;
+inline constexpr std::uint64_t kLeastData = 512u << 20;
+
+/// Added to the agent's own oom_score_adj for its commands: as if half of the memory were theirs, so that
+/// the kernel always finds one of them before the agent.
+inline constexpr int kOomScoreAdjustment = 500;
 
 /// Bytes of one argument or environment string with its NUL: MAX_ARG_STRLEN of linux/binfmts.h.
 inline constexpr std::size_t kArgument = 128u << 10;

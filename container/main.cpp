@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 #include "container/agent_api.h"
 #include "container/engine.h"
@@ -20,6 +21,7 @@ struct Options {
   unsigned short port = 8080;
   std::string user = "sandbox";
   std::string workspace = "/workspace";
+  KillMethod kill = KillMethod::Auto;
 };
 
 /// Ends the process with an exit code of 0 on SIGTERM and SIGINT, at once. As PID 1 its end is that of all in
@@ -62,14 +64,16 @@ int serve(const Options& options) {
   const std::string token = take_secret("ROOMBOX_AGENT_TOKEN");
 
   asio::io_context io(1);
-  Engine engine(io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ)});
+  Engine engine(
+      io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ), options.kill});
   AgentApi api(engine, token);
   HttpServer server(
       io, options.address, options.port, [&](auto exchange) { api.handle(std::move(exchange)); },
       AgentApi::refusal);
   Termination termination(io, engine);
   log::info("listening on " + options.address + ":" + std::to_string(server.port()) + ", boot " +
-            engine.boot_id());
+            engine.boot_id() + ", kills by " +
+            (engine.trees().method() == KillMethod::Cgroup ? "cgroup" : "mark"));
   io.run();
   return 0;
 }
@@ -86,6 +90,14 @@ int main(int argc, char** argv) {
   cli.add_option("--user", options.user, "Whom commands run as: a name or uid of /etc/passwd")
       ->capture_default_str();
   cli.add_option("--workspace", options.workspace, "Directory that commands start in")->capture_default_str();
+  const std::map<std::string, KillMethod> methods{
+      {"auto", KillMethod::Auto}, {"cgroup", KillMethod::Cgroup}, {"mark", KillMethod::Mark}};
+  cli.add_option(
+         "--kill", options.kill,
+         "How the processes of a command are found that are to be killed: by a cgroup, by a mark, or auto: "
+         "by a cgroup where cgroup v2 is writable")
+      ->transform(CLI::CheckedTransformer(methods).description("auto|cgroup|mark"))
+      ->default_str("auto");
   CLI11_PARSE(cli, argc, argv);
 
   // Large strings go back to the system when they are freed: by default the threshold for that grows with

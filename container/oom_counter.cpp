@@ -25,13 +25,19 @@ std::optional<std::uint64_t> read_count(const sys::Fd& file) {
 
 }  // namespace
 
-OomCounter::OomCounter() {
+OomCounter::OomCounter(const std::string& cgroup) {
+  if (!cgroup.empty() && open(cgroup + "/memory.events")) return;
   for (const char* path : kSources) {
-    sys::Fd file(::open(path, O_RDONLY | O_CLOEXEC));
-    if (!file || !read_count(file)) continue;
-    file_ = std::move(file);
-    return;
+    if (open(path)) return;
   }
+}
+
+/// False where the file is not there or has no count.
+bool OomCounter::open(const std::string& path) {
+  sys::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || !read_count(file)) return false;
+  file_ = std::move(file);
+  return true;
 }
 
 std::uint64_t OomCounter::count() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "container/sys/fd.h"
@@ -9,16 +10,22 @@
 namespace roombox {
 
 /// How often the kernel has killed in this container for want of memory: a count that only grows. From the
-/// container's memory cgroup (v2 memory.events, v1 memory.oom_control), or, in a virtual machine that has
-/// none, from /proc/vmstat.
+/// memory cgroup of the commands' subtree, or of the container (v2 memory.events, v1 memory.oom_control), or,
+/// in a virtual machine that has none, from /proc/vmstat.
+///
+/// Not one for each execution: a memory cgroup that has ended stays in the kernel until the last page cache
+/// charged to it is gone, which in 100 000 executions adds up.
 class OomCounter {
  public:
-  OomCounter();
+  /// @param cgroup directory of the subtree of cgroups that commands run in; empty for none
+  explicit OomCounter(const std::string& cgroup);
 
   /// The count so far; 0 where the kernel tells none. One read of an open file.
   std::uint64_t count() const;
 
  private:
+  bool open(const std::string& path);
+
   sys::Fd file_;
 };
 

@@ -11,12 +11,15 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "container/cgroup.h"
 #include "container/limits.h"
 #include "container/sys/call.h"
 #include "container/sys/fd.h"
+#include "container/sys/file.h"
 #include "container/sys/parse.h"
 
 namespace roombox {
@@ -44,10 +47,13 @@ std::string_view line(std::string_view status, std::string_view name) {
   return status.substr(from, status.find('\n', from) - from);
 }
 
-bool carries_mark(std::string_view status, gid_t mark) {
+/// Whether `is_it` of one of the process's supplementary groups.
+template <typename Predicate>
+bool any_group(std::string_view status, Predicate is_it) {
   auto groups = line(status, "\nGroups:");
   while (!groups.empty()) {
-    if (parse<gid_t>(next_token(groups)) == mark) return true;
+    const auto group = parse<gid_t>(next_token(groups));
+    if (group && is_it(*group)) return true;
   }
   return false;
 }
@@ -71,45 +77,48 @@ std::optional<std::string_view> read_status(int proc, const char* pid, std::arra
   return std::string_view(buffer.data(), static_cast<std::size_t>(*size));
 }
 
-/// Calls back with the number and the name of each process, and the descriptor of /proc.
+/// Calls back with the number and the name of each process, and the descriptor of /proc. False where /proc
+/// could not be read.
 template <typename Visit>
-void for_each_process(Visit visit) {
+bool for_each_process(Visit visit) {
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
-  if (!proc) return;
+  if (!proc) return false;
   while (const dirent* entry = ::readdir(proc.get())) {
     if (const auto pid = parse<pid_t>(entry->d_name)) visit(*pid, entry->d_name, ::dirfd(proc.get()));
   }
+  return true;
 }
 
-/// What one pass over /proc came to.
-struct Pass {
-  std::vector<sys::Fd> killed;  ///< Those killed, a batch at most.
-  bool undecided = false;  ///< One went away as it was looked at: it may have left a child behind the pass.
-};
+sys::Fd open_pidfd(pid_t pid) {
+  return sys::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
 
-/// Kills all processes with the mark that one pass over /proc meets.
-/// @param zombies those met in earlier passes; a new one counts as one that went away
-Pass kill_marked(gid_t mark, std::unordered_set<pid_t>& zombies) {
-  Pass pass;
+bool send_signal(const sys::Fd& pidfd, int number) {
+  return ::syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0) == 0;
+}
+
+/// Whether a system call failed for want of something of ours, rather than since its object is gone.
+bool is_shortage(int number) {
+  return number == EMFILE || number == ENFILE || number == ENOMEM;
+}
+
+/// Signals each process with the mark that one pass over /proc meets.
+void signal_marked(gid_t mark, int number) {
   std::array<char, 8192> buffer;
   for_each_process([&](pid_t pid, const char* name, int proc) {
-    // Opened before its status is read. If the status is that of a later process of the same pid, then this
-    // one is gone and the signal below goes to nobody: a stranger is never hit.
-    sys::Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const sys::Fd pidfd = open_pidfd(pid);  // before its status is read: see MarkKiller::visit
     const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
-    if (!status) {
-      pass.undecided = true;
-    } else if (carries_mark(*status, mark)) {
-      if (!is_alive(*status)) {
-        pass.undecided |= zombies.insert(pid).second;
-      } else if (::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0) {
-        pass.undecided = true;
-      } else if (pass.killed.size() < limits::kKillBatch) {
-        pass.killed.push_back(std::move(pidfd));
-      }
-    }
+    if (status && is_alive_with_mark(*status, mark)) send_signal(pidfd, number);
   });
-  return pass;
+}
+
+/// Signals each process in the cgroup. It has no other below it: only root could make one.
+void signal_cgroup(const Cgroup& cgroup, int number) {
+  for (const pid_t pid : cgroup.processes()) {
+    const sys::Fd pidfd = open_pidfd(pid);
+    // Another may have got the number since; the one that was in the cgroup then gets no signal either.
+    if (pidfd && cgroup.holds(pid)) send_signal(pidfd, number);
+  }
 }
 
 /// The processes that are stopped, by whomever.
@@ -124,86 +133,269 @@ std::unordered_set<pid_t> stopped_processes() {
   return stopped;
 }
 
-/// Stops the whole sandbox for one pass. kill(2) of -1 signals all processes in one step that no fork(2) can
-/// slip through, so that even a tree that forks and exits in turn, faster than a pass can look, stands still
-/// to be met. Precondition: this process is PID 1 of a PID namespace, and so all others are the sandbox's.
-Pass kill_marked_stopped(gid_t mark, std::unordered_set<pid_t>& zombies) {
-  const auto stopped_before = stopped_processes();
-  ::kill(-1, SIGSTOP);
-  Pass pass = kill_marked(mark, zombies);
-  for_each_process([&](pid_t pid, const char*, int) {
-    if (pid != 1 && !stopped_before.contains(pid)) ::kill(pid, SIGCONT);
-  });
-  return pass;
-}
-
-class TreeKill : public std::enable_shared_from_this<TreeKill> {
+/// Waits for the end of processes. Owned by what `owner` is of, which the wait keeps.
+class Deaths {
  public:
-  TreeKill(asio::io_context& io, gid_t mark, std::function<void(TreeDeath)> done)
-      : io_(io), deadline_(io), mark_(mark), done_(std::move(done)) {}
+  explicit Deaths(asio::io_context& io) : io_(io) {}
 
-  void start() {
+  /// Calls back from the io_context once all have ended, if there are any.
+  void await(std::vector<sys::Fd> pidfds, const std::shared_ptr<void>& owner,
+             std::function<void()> all_dead) {
+    awaited_.clear();
+    awaited_.reserve(pidfds.size());
+    left_ = pidfds.size();
+    all_dead_ = std::move(all_dead);
+    for (auto& pidfd : pidfds) {
+      auto& descriptor = awaited_.emplace_back(io_, pidfd.release());
+      descriptor.async_wait(asio::posix::descriptor_base::wait_read,
+                            [this, owner](boost::system::error_code ec) {
+                              if (ec || left_ == 0 || --left_ > 0) return;
+                              awaited_.clear();
+                              std::exchange(all_dead_, nullptr)();
+                            });
+    }
+  }
+
+  /// Waits no more.
+  void forget() {
+    left_ = 0;
+    awaited_.clear();
+    all_dead_ = nullptr;
+  }
+
+  bool pending() const { return left_ > 0; }
+  std::size_t size() const { return awaited_.size(); }
+
+ private:
+  asio::io_context& io_;
+  std::vector<asio::posix::stream_descriptor> awaited_;
+  std::size_t left_ = 0;
+  std::function<void()> all_dead_;
+};
+
+/// The kill of one cgroup: the kernel does it in one step, here its end is awaited.
+class CgroupKill : public std::enable_shared_from_this<CgroupKill> {
+ public:
+  CgroupKill(asio::io_context& io, const Cgroup& cgroup, std::function<void(TreeDeath)> done)
+      : io_(io), deadline_(io), deaths_(io), emptied_(io, cgroup), done_(std::move(done)) {}
+
+  /// False, and nothing will be called, where the kernel does not do it.
+  bool start(const Cgroup& cgroup) {
+    if (!emptied_.is_open()) return false;
+    std::vector<sys::Fd> pidfds;
+    for (const pid_t pid : cgroup.processes()) {
+      sys::Fd pidfd = pidfds.size() < limits::kKillBatch ? open_pidfd(pid) : sys::Fd();
+      if (pidfd) pidfds.push_back(std::move(pidfd));
+    }
+    if (!cgroup.kill()) return false;
     deadline_.expires_after(limits::kTreeDeath);
     deadline_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
       if (!cancelled) self->finish(TreeDeath::Overdue);
     });
-    round();
+    // A process leaves its cgroup a little before it can be reaped, so that is awaited too: who is told of a
+    // tree's death finds it gone once he has reaped. For most of it the kernel has told then that the cgroup
+    // is empty, too; at the latest 10 ms later (CGROUP_FILE_NOTIFY_MIN_INTV of kernel/cgroup/cgroup.c).
+    deaths_.await(std::move(pidfds), shared_from_this(), [this] { finish_if_over(); });
+    emptied_.async_wait([self = shared_from_this()] {
+      self->empty_ = true;
+      self->finish_if_over();
+    });
+    return true;
   }
 
  private:
-  void round() {
-    Pass pass = kill_marked(mark_, zombies_);
-    bool proof = false;
-    if (pass.killed.empty() && pass.undecided && ++undecided_passes_ >= limits::kUndecidedPasses &&
-        ::getpid() == 1) {
-      pass = kill_marked_stopped(mark_, zombies_);
-      proof = pass.killed.empty();
-    }
-    if (!pass.killed.empty()) return await_death(std::move(pass.killed));
-    // Twice, for one that slipped behind a pass without being seen to go. Outside of a PID namespace of our
-    // own nothing may be stopped, so there a few undecided passes must do.
-    if (!pass.undecided || undecided_passes_ >= limits::kUndecidedPasses) ++empty_passes_;
-    if (proof || empty_passes_ == 2) return finish(TreeDeath::Complete);
-    asio::post(io_, [self = shared_from_this()] { self->round(); });
-  }
-
-  void await_death(std::vector<sys::Fd> killed) {
-    empty_passes_ = undecided_passes_ = 0;
-    awaited_.clear();
-    awaited_.reserve(killed.size());
-    dying_ = killed.size();
-    for (auto& pidfd : killed) await(std::move(pidfd));
-  }
-
-  void await(sys::Fd pidfd) {
-    auto& descriptor = awaited_.emplace_back(io_, pidfd.release());
-    descriptor.async_wait(asio::posix::descriptor_base::wait_read,
-                          [self = shared_from_this()](boost::system::error_code ec) {
-                            if (!ec && --self->dying_ == 0 && self->done_) self->round();
-                          });
+  void finish_if_over() {
+    if (!deaths_.pending() && (empty_ || emptied_.is_empty())) finish(TreeDeath::Complete);
   }
 
   void finish(TreeDeath death) {
     deadline_.cancel();
-    awaited_.clear();
+    deaths_.forget();
+    emptied_.close();
     if (auto done = std::exchange(done_, nullptr)) asio::post(io_, [done, death] { done(death); });
   }
 
   asio::io_context& io_;
   asio::steady_timer deadline_;
-  gid_t mark_;
+  Deaths deaths_;
+  CgroupEmptied emptied_;
+  bool empty_ = false;
   std::function<void(TreeDeath)> done_;
-  std::vector<asio::posix::stream_descriptor> awaited_;
-  std::size_t dying_ = 0;
-  std::unordered_set<pid_t> zombies_;
-  int empty_passes_ = 0;
-  int undecided_passes_ = 0;
+};
+
+/// The kill of one tree by its mark: what passes over /proc have come to so far.
+struct MarkKill {
+  MarkKill(asio::io_context& io, gid_t mark_of_tree) : mark(mark_of_tree), deadline(io), deaths(io) {}
+
+  gid_t mark;
+  asio::steady_timer deadline;
+  Deaths deaths;
+  std::vector<std::function<void(TreeDeath)>> done;
+  std::unordered_set<pid_t>
+      zombies;  ///< Those met in earlier passes; a new one counts as one that went away.
+  int empty_passes = 0;
+  int undecided_passes = 0;
+
+  // Of the newest pass:
+  std::vector<sys::Fd> killed;  ///< Those killed, a batch at most.
+  bool met = false;             ///< Some were killed.
+  bool undecided = false;  ///< One went away as it was looked at: it may have left a child behind the pass.
+  bool stopped = false;    ///< It was a pass over a sandbox that stood still, which proves what it met.
 };
 
 }  // namespace
 
+/// Kills trees by their marks. One pass over /proc serves all kills that wait for one: it costs some 10 µs
+/// for each process of the sandbox, so 150 timeouts of a moment would else hold each other up by seconds.
+class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
+ public:
+  explicit MarkKiller(asio::io_context& io) : io_(io), blind_(io) {}
+
+  void kill(gid_t mark, std::function<void(TreeDeath)> done) {
+    auto& kill = kills_[mark];
+    const bool runs = kill != nullptr;
+    if (!runs) kill = std::make_shared<MarkKill>(io_, mark);
+    kill->done.push_back(std::move(done));
+    if (runs) return restart(*kill);
+    kill->deadline.expires_after(limits::kTreeDeath);
+    kill->deadline.async_wait([self = shared_from_this(), kill](boost::system::error_code cancelled) {
+      if (!cancelled) self->finish(*kill, TreeDeath::Overdue);
+    });
+    want_pass(kill);
+  }
+
+ private:
+  using Kills = std::vector<std::shared_ptr<MarkKill>>;
+
+  /// Passes that went before a second kill was asked for prove nothing to it.
+  static void restart(MarkKill& kill) { kill.empty_passes = kill.undecided_passes = 0; }
+
+  void want_pass(std::shared_ptr<MarkKill> kill) {
+    waiting_.push_back(std::move(kill));
+    if (waiting_.size() == 1) asio::post(io_, [self = shared_from_this()] { self->pass(); });
+  }
+
+  void pass() {
+    Kills kills = std::exchange(waiting_, {});
+    std::erase_if(kills, [](const auto& kill) { return kill->done.empty(); });
+    if (kills.empty()) return;
+    if (!look(kills)) return retry(std::move(kills));
+
+    Kills unproved;
+    for (const auto& kill : kills) {
+      if (!kill->met && kill->undecided && ++kill->undecided_passes >= limits::kUndecidedPasses)
+        unproved.push_back(kill);
+    }
+    if (!unproved.empty() && ::getpid() == 1) look_stopped(unproved);
+    for (const auto& kill : kills) conclude(kill);
+  }
+
+  void conclude(const std::shared_ptr<MarkKill>& kill) {
+    if (kill->met) return await_death(kill);
+    // Twice, for one that slipped behind a pass without being seen to go. Outside of a PID namespace of our
+    // own nothing may be stopped, so there a few undecided passes must do.
+    const bool enough = kill->undecided_passes >= limits::kUndecidedPasses && ::getpid() != 1;
+    if (!kill->undecided || enough) ++kill->empty_passes;
+    if (kill->stopped || kill->empty_passes == 2) return finish(*kill, TreeDeath::Complete);
+    want_pass(kill);
+  }
+
+  /// Kills what one pass over /proc meets. False where it could not look, for want of descriptors or memory:
+  /// then what it met has been killed, but what it did not meet is not known to be gone.
+  bool look(const Kills& kills) {
+    std::unordered_map<gid_t, MarkKill*> by_mark;
+    for (const auto& kill : kills) {
+      by_mark[kill->mark] = kill.get();
+      kill->killed.clear();
+      kill->met = kill->undecided = kill->stopped = false;
+    }
+    bool some_went_away = false, blind = false;
+    std::size_t awaited = 0;
+    for (const auto& [mark, kill] : kills_) awaited += kill->deaths.size();
+    std::array<char, 8192> buffer;
+    const bool listed = for_each_process([&](pid_t pid, const char* name, int proc) {
+      // Opened before its status is read. If the status is that of a later process of the same pid, then this
+      // one is gone and the signal below goes to nobody: a stranger is never hit.
+      errno = 0;
+      sys::Fd pidfd = open_pidfd(pid);
+      const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
+      if (!status) {
+        (is_shortage(errno) ? blind : some_went_away) = true;
+      } else if (MarkKill* kill = find_by_mark(by_mark, *status)) {
+        if (!is_alive(*status)) {
+          kill->undecided |= kill->zombies.insert(pid).second;
+        } else if (!send_signal(pidfd, SIGKILL)) {
+          kill->undecided = true;
+        } else {
+          kill->met = true;
+          if (kill->killed.size() < limits::kKillBatch && awaited++ < limits::kKillsBatch)
+            kill->killed.push_back(std::move(pidfd));
+        }
+      }
+    });
+    for (const auto& kill : kills) kill->undecided |= some_went_away;
+    return listed && !blind;
+  }
+
+  /// Stops the whole sandbox for one pass. kill(2) of -1 signals all processes in one step that no fork(2)
+  /// can slip through, so that even a tree that forks and exits in turn, faster than a pass can look, stands
+  /// still to be met. Precondition: this process is PID 1 of a PID namespace, and so all others are the
+  /// sandbox's.
+  void look_stopped(const Kills& kills) {
+    const auto stopped_before = stopped_processes();
+    ::kill(-1, SIGSTOP);
+    const bool looked = look(kills);
+    for (const auto& kill : kills) kill->stopped = looked;
+    for_each_process([&](pid_t pid, const char*, int) {
+      if (pid != 1 && !stopped_before.contains(pid)) ::kill(pid, SIGCONT);
+    });
+  }
+
+  static MarkKill* find_by_mark(const std::unordered_map<gid_t, MarkKill*>& by_mark,
+                                std::string_view status) {
+    MarkKill* found = nullptr;
+    any_group(status, [&](gid_t group) {
+      const auto kill = by_mark.find(group);
+      if (kill != by_mark.end()) found = kill->second;
+      return found != nullptr;
+    });
+    return found;
+  }
+
+  void await_death(const std::shared_ptr<MarkKill>& kill) {
+    kill->empty_passes = kill->undecided_passes = 0;
+    if (kill->killed.empty()) return want_pass(kill);  // others have all the descriptors
+    kill->deaths.await(std::move(kill->killed), kill, [weak = weak_from_this(), kill = kill.get()] {
+      const auto self = weak.lock();
+      const auto running = self ? self->kills_.find(kill->mark) : decltype(kills_)::iterator();
+      if (self && running != self->kills_.end()) self->want_pass(running->second);
+    });
+  }
+
+  void retry(Kills kills) {
+    blind_.expires_after(limits::kBlindPass);
+    blind_.async_wait([self = shared_from_this(), kills = std::move(kills)](boost::system::error_code) {
+      for (const auto& kill : kills) self->want_pass(kill);
+    });
+  }
+
+  void finish(MarkKill& kill, TreeDeath death) {
+    kill.deadline.cancel();
+    kill.deaths.forget();
+    for (auto& done : std::exchange(kill.done, {})) {
+      asio::post(io_, [done = std::move(done), death] { done(death); });
+    }
+    kills_.erase(kill.mark);
+  }
+
+  asio::io_context& io_;
+  asio::steady_timer blind_;
+  std::unordered_map<gid_t, std::shared_ptr<MarkKill>> kills_;  ///< All, by mark.
+  Kills waiting_;                                               ///< Those that the next pass serves.
+};
+
 bool is_alive_with_mark(std::string_view status, gid_t mark) {
-  return carries_mark(status, mark) && is_alive(status);
+  return is_alive(status) && any_group(status, [&](gid_t group) { return group == mark; });
 }
 
 MarkRange::MarkRange(std::string_view gid_map, std::uint32_t random) {
@@ -232,13 +424,80 @@ gid_t MarkRange::next() {
   return mark;
 }
 
-void kill_tree_once(gid_t mark) {
-  std::unordered_set<pid_t> zombies;
-  kill_marked(mark, zombies);
+Tree::Tree() = default;
+
+Tree::Tree(Tree&& other) noexcept = default;
+
+Tree::~Tree() {
+  release();
 }
 
-void kill_tree(asio::io_context& io, gid_t mark, std::function<void(TreeDeath)> done) {
-  std::make_shared<TreeKill>(io, mark, std::move(done))->start();
+Tree& Tree::operator=(Tree&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  mark_ = other.mark_;
+  cgroups_ = std::move(other.cgroups_);
+  cgroup_ = std::move(other.cgroup_);
+  return *this;
+}
+
+int Tree::cgroup_directory() const {
+  return cgroup_ ? cgroup_->directory() : -1;
+}
+
+void Tree::forgo_cgroup() {
+  release();
+}
+
+void Tree::release() {
+  if (cgroup_) cgroups_->put_back(std::move(cgroup_));
+  cgroups_.reset();
+}
+
+ProcessTrees::ProcessTrees(asio::io_context& io, KillMethod method, std::string_view gid_map,
+                           std::uint32_t random)
+    : io_(io), marks_(gid_map, random), killer_(std::make_shared<MarkKiller>(io)) {
+  if (method == KillMethod::Mark) return;
+  std::string why = "no cgroup v2 is mounted";
+  if (const auto parent =
+          own_cgroup(sys::read_file("/proc/self/mountinfo"), sys::read_file("/proc/self/cgroup")))
+    cgroups_ = Cgroups::open(io, *parent, random, why);
+  if (!cgroups_ && method == KillMethod::Cgroup)
+    throw std::runtime_error("commands cannot have cgroups of their own: " + why);
+}
+
+ProcessTrees::~ProcessTrees() {
+  if (cgroups_) cgroups_->close();
+}
+
+Tree ProcessTrees::begin() {
+  Tree tree;
+  tree.mark_ = marks_.next();
+  if (cgroups_ && (tree.cgroup_ = cgroups_->take())) tree.cgroups_ = cgroups_;
+  return tree;
+}
+
+void ProcessTrees::kill(const Tree& tree, std::function<void(TreeDeath)> done) {
+  if (tree.mark_ == 0) return asio::post(io_, [done = std::move(done)] { done(TreeDeath::Complete); });
+  if (tree.cgroup_) {
+    const auto kill = std::make_shared<CgroupKill>(io_, *tree.cgroup_, done);
+    if (kill->start(*tree.cgroup_)) return;
+  }
+  killer_->kill(tree.mark_, std::move(done));
+}
+
+void ProcessTrees::signal(const Tree& tree, int number) {
+  if (tree.cgroup_) return signal_cgroup(*tree.cgroup_, number);
+  if (tree.mark_ != 0) signal_marked(tree.mark_, number);
+}
+
+void ProcessTrees::kill_once(const Tree& tree) {
+  if (tree.cgroup_ && tree.cgroup_->kill()) return;
+  if (tree.mark_ != 0) signal_marked(tree.mark_, SIGKILL);
+}
+
+std::string ProcessTrees::cgroup_path() const {
+  return cgroups_ ? cgroups_->path() : std::string();
 }
 
 }  // namespace roombox

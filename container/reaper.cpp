@@ -87,17 +87,28 @@ void Reaper::sweep_orphans() {
   signalfd_siginfo drained[16];
   while (::read(sigchld_.native_handle(), drained, sizeof drained) > 0) {
   }
-  for (int turn = 0; turn < limits::kOrphansPerTurn; ++turn) {
+  if (!reap_some(limits::kOrphansPerTurn)) return await_orphans();
+  asio::post(io_, [this] { sweep_orphans(); });
+}
+
+void Reaper::sweep() {
+  // Bounded, in case that other executions make zombies as fast; those are the next sweep's.
+  reap_some(static_cast<int>(limits::kProcesses));
+}
+
+/// False where fewer had ended.
+bool Reaper::reap_some(int count) {
+  for (; count > 0; --count) {
     // Looked at first, taken second: a watched child met here is reaped as such, with its handler called.
     const siginfo_t info = wait(P_ALL, 0, WNOWAIT);
-    if (info.si_pid == 0) return await_orphans();
+    if (info.si_pid == 0) return false;
     if (children_.contains(info.si_pid)) {
       reap(info.si_pid);
     } else {
       wait(P_PID, info.si_pid, 0);
     }
   }
-  asio::post(io_, [this] { sweep_orphans(); });
+  return true;
 }
 
 }  // namespace roombox

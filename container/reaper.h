@@ -33,6 +33,10 @@ class Reaper {
   /// Reports a watched child's end now, if it has ended and is not reaped yet.
   void reap(pid_t pid);
 
+  /// Reaps all that has ended by now, orphans and watched children; the ends of these are reported before it
+  /// returns. After it nothing of a tree that was killed is left in /proc.
+  void sweep();
+
   /// Signals a watched child. Nothing happens once it has been reaped: never does a stranger with the same
   /// pid get it.
   void signal(pid_t pid, int number);
@@ -45,6 +49,7 @@ class Reaper {
 
   void await_orphans();
   void sweep_orphans();
+  bool reap_some(int count);
 
   asio::io_context& io_;
   asio::posix::stream_descriptor sigchld_;

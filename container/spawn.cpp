@@ -4,12 +4,14 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 
 #include "container/limits.h"
+#include "container/sys/clone.h"
 #include "container/sys/raw_syscall.h"
 #include "wasm/protocol/utf8.h"
 
@@ -24,9 +26,7 @@ class Launch {
       : request(std::move(spawn_request)),
         argv(pointers(request.arguments)),
         envp(pointers(request.environment)),
-        groups{request.account->gid, request.mark} {}
-
-  void* stack_top() { return stack.data() + stack.size(); }
+        groups{request.account->gid, request.tree->mark()} {}
 
   const SpawnRequest request;
   const std::vector<char*> argv;
@@ -43,14 +43,19 @@ class Launch {
     const gid_t* groups;
     long group_count;
     long uid, gid;
-    int stdin_fd;
+    const rlimit* processes;
+    const rlimit* data;
   } const plain{request.shell.c_str(),     argv.data(),          envp.data(),
                 request.directory.c_str(), groups.data(),        static_cast<long>(groups.size()),
-                request.account->uid,      request.account->gid, request.stdin_fd};
-  int out = -1;  ///< Write ends of the pipes, valid in the child's copy of the descriptor table.
+                request.account->uid,      request.account->gid, &request.limits.processes,
+                &request.limits.data};
+  int in = -1;  ///< Its ends of the pipes, valid in the child's copy of the descriptor table.
+  int out = -1;
   int err = -1;
 
   LaunchFailure failure{LaunchFailure::Step::Setup, 0};
+
+  alignas(16) std::array<std::byte, 16 << 10> stack;
 
  private:
   static std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -60,8 +65,6 @@ class Launch {
     out.push_back(nullptr);
     return out;
   }
-
-  alignas(16) std::array<std::byte, 16 << 10> stack;
 };
 
 void LaunchDeleter::operator()(Launch* launch) const {
@@ -85,13 +88,17 @@ __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("th
 
   auto step = LaunchFailure::Step::Setup;
   long result = raw_syscall(SYS_setsid);
-  if (result >= 0) result = raw_syscall(SYS_dup3, plain.stdin_fd, STDIN_FILENO, 0);
+  if (result >= 0) result = raw_syscall(SYS_dup3, launch.in, STDIN_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.out, STDOUT_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.err, STDERR_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   if (result >= 0) result = raw_syscall(SYS_setgroups, plain.group_count, plain.groups);
   if (result >= 0) result = raw_syscall(SYS_setresgid, plain.gid, plain.gid, plain.gid);
   if (result >= 0) result = raw_syscall(SYS_setresuid, plain.uid, plain.uid, plain.uid);
+  // After the user has changed: one that is over the limit of processes still gets its shell, as long as that
+  // needs no other (execve(2) refuses who changed into a user that is over the limit).
+  if (result >= 0) result = raw_syscall(SYS_prlimit64, 0, RLIMIT_NPROC, plain.processes, nullptr);
+  if (result >= 0) result = raw_syscall(SYS_prlimit64, 0, RLIMIT_DATA, plain.data, nullptr);
   if (result >= 0) {
     step = LaunchFailure::Step::Directory;
     result = raw_syscall(SYS_chdir, plain.directory);
@@ -106,37 +113,75 @@ __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("th
   __builtin_unreachable();
 }
 
+enum class Blocking { ReadEnd, WriteEnd };
+
 struct Pipe {
   sys::Fd read_end, write_end;
 };
 
-Result<Pipe, sys::Failure> open_pipe() {
+/// @param blocking the child's end; ours is not
+Result<Pipe, sys::Failure> open_pipe(Blocking blocking) {
   int ends[2];
   auto made = sys::call("pipe2", [&] { return ::pipe2(ends, O_CLOEXEC); });
   if (!made) return made.error();
   Pipe pipe{sys::Fd(ends[0]), sys::Fd(ends[1])};
-  auto set = sys::call("fcntl", [&] { return ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK); });
+  const int ours = blocking == Blocking::ReadEnd ? pipe.write_end.get() : pipe.read_end.get();
+  auto set = sys::call("fcntl", [&] { return ::fcntl(ours, F_SETFL, O_NONBLOCK); });
   if (!set) return set.error();
   return pipe;
+}
+
+/// Starts the child, in the tree's cgroup if it has one and the kernel lets it be born there.
+Result<pid_t, sys::Failure> start(Launch& launch, Tree& tree, int& pidfd) {
+  constexpr int kFlags = CLONE_VM | CLONE_PIDFD;
+  if (tree.cgroup_directory() >= 0) {
+    clone_args arguments{};
+    arguments.flags = kFlags | CLONE_INTO_CGROUP;
+    arguments.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
+    arguments.exit_signal = SIGCHLD;
+    arguments.stack = reinterpret_cast<std::uintptr_t>(launch.stack.data());
+    arguments.stack_size = launch.stack.size();
+    arguments.cgroup = static_cast<std::uint64_t>(tree.cgroup_directory());
+    const long pid = sys::clone3_onto_stack(arguments, child, &launch);
+    if (pid >= 0) return static_cast<pid_t>(pid);
+    tree.forgo_cgroup();
+  }
+  return sys::call("clone", [&] {
+    return ::clone(child, launch.stack.data() + launch.stack.size(), kFlags | SIGCHLD, &launch, &pidfd);
+  });
 }
 
 }  // namespace
 
 Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
-  auto out = open_pipe();
+  Pipe in;
+  if (request.stdin_kind == Stdin::Pipe) {
+    auto made = open_pipe(Blocking::ReadEnd);
+    if (!made) return made.error();
+    in = std::move(*made);
+  }
+  auto out = open_pipe(Blocking::WriteEnd);
   if (!out) return out.error();
-  auto err = open_pipe();
+  auto err = open_pipe(Blocking::WriteEnd);
   if (!err) return err.error();
+  auto launched = open_pipe(Blocking::WriteEnd);
+  if (!launched) return launched.error();
 
+  Tree& tree = *request.tree;
   LaunchPtr launch(new Launch(std::move(request)));
+  launch->in = in.read_end ? in.read_end.get() : launch->request.stdin_fd;
   launch->out = out->write_end.get();
   launch->err = err->write_end.get();
   int pidfd = -1;
-  auto pid = sys::call("clone", [&] {
-    return ::clone(child, launch->stack_top(), CLONE_VM | CLONE_PIDFD | SIGCHLD, launch.get(), &pidfd);
-  });
+  auto pid = start(*launch, tree, pidfd);
   if (!pid) return pid.error();
-  return Spawned{*pid, sys::Fd(pidfd), std::move(out->read_end), std::move(err->read_end), std::move(launch)};
+  return Spawned{*pid,
+                 sys::Fd(pidfd),
+                 std::move(out->read_end),
+                 std::move(err->read_end),
+                 std::move(in.write_end),
+                 std::move(launched->read_end),
+                 std::move(launch)};
 }
 
 std::optional<LaunchFailure> launch_failure(const Launch& launch) {
