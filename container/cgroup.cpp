@@ -79,13 +79,20 @@ bool can_spawn_into(const Cgroup& cgroup) {
   return waited && info.si_code == CLD_EXITED && info.si_status == 0;
 }
 
+/// A name that `open` gives.
+bool is_subtree(std::string_view name) {
+  if (!name.starts_with(kSubtreePrefix)) return false;
+  name.remove_prefix(kSubtreePrefix.size());
+  return name.size() == 8 && name.find_first_not_of("0123456789abcdef") == name.npos;
+}
+
 /// Removes the subtrees that agents before this one left: those whose lock nobody holds. What still has
 /// processes stays.
 void remove_stale_subtrees(int parent) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(open_at(parent, ".", O_RDONLY).release()),
                                                     ::closedir);
   while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
-    if (!std::string_view(entry->d_name).starts_with(kSubtreePrefix)) continue;
+    if (!is_subtree(entry->d_name)) continue;
     sys::Fd subtree = open_at(parent, entry->d_name, O_RDONLY | O_DIRECTORY);
     if (!subtree || ::flock(subtree.get(), LOCK_EX | LOCK_NB) != 0) continue;
     const std::unique_ptr<DIR, int (*)(DIR*)> inner(::fdopendir(::dup(subtree.get())), ::closedir);
@@ -131,7 +138,8 @@ Cgroup::~Cgroup() {
   ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR);
 }
 
-bool Cgroup::kill() const {
+bool Cgroup::kill() {
+  killed_ = true;
   const auto file = open_at(directory(), "cgroup.kill", O_WRONLY);
   return file && sys::call("write", [&] { return ::write(file.get(), "1", 1); });
 }
@@ -238,7 +246,7 @@ void Cgroups::put_back(std::unique_ptr<Cgroup> cgroup) {
   if (closed_) return;
   for (auto& unwatched : std::exchange(unwatched_, {})) put_back(std::move(unwatched));
   if (cgroup->is_populated()) return linger(std::move(cgroup));
-  if (spare_.size() < limits::kSpareCgroups) spare_.push_back(std::move(cgroup));
+  if (!cgroup->was_killed() && spare_.size() < limits::kSpareCgroups) spare_.push_back(std::move(cgroup));
 }
 
 void Cgroups::linger(std::unique_ptr<Cgroup> cgroup) {

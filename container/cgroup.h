@@ -33,8 +33,11 @@ class Cgroup {
   int directory() const { return directory_.get(); }
 
   /// SIGKILL to every process in it, those that are being forked too, in one step (cgroup.kill). False where
-  /// that failed.
-  bool kill() const;
+  /// that failed. It is no use to later processes: Linux 6.12 and later (6.18 was tried) take one that is
+  /// born into a cgroup by CLONE_INTO_CGROUP for one that was being forked as the cgroup was killed, however
+  /// long ago that was, and kill it.
+  bool kill();
+  bool was_killed() const { return killed_; }
 
   /// Those in it, as this process's PID namespace numbers them; without zombies.
   std::vector<pid_t> processes() const;
@@ -55,6 +58,7 @@ class Cgroup {
   std::string name_;
   sys::Fd directory_;
   sys::Fd events_;
+  bool killed_ = false;
   std::string path_;  ///< How a line of /proc/pid/cgroup ends.
   friend class Cgroups;
 };
@@ -87,9 +91,9 @@ class CgroupEmptied {
 
 /// The agent's own subtree of the hierarchy. Lives in the io_context's thread.
 ///
-/// An empty cgroup is used again: to make and remove one for each execution cost 13 % of `bash -c true`
-/// (mkdir 53 µs, clone3 62 µs more than clone, rmdir 39 µs, the rest in the kernel's workers), to use one
-/// again 0.3 % (measured with 300 spawns of each kind in turn, 4.5 ms each on a busy machine).
+/// An empty cgroup that was not killed is used again: to make and remove one for each execution cost 13 % of
+/// `bash -c true` (mkdir 53 µs, clone3 62 µs more than clone, rmdir 39 µs, the rest in the kernel's workers),
+/// to use one again 0.3 % (measured with 300 spawns of each kind in turn, 4.5 ms each on a busy machine).
 class Cgroups : public std::enable_shared_from_this<Cgroups> {
  public:
   /// Makes the subtree below a directory of the hierarchy and tries it out with a child of its own. Null, and
@@ -101,14 +105,12 @@ class Cgroups : public std::enable_shared_from_this<Cgroups> {
   /// An empty one. Null where none can be had; the caller then does without.
   std::unique_ptr<Cgroup> take();
 
-  /// Back for the next, or for its end. One that still has processes waits until they have ended.
+  /// Back for the next, or for its end if it was killed. One that still has processes waits until they have
+  /// ended.
   void put_back(std::unique_ptr<Cgroup> cgroup);
 
   /// Touches the io_context no more: what is put back from now on is only removed.
   void close();
-
-  /// SIGKILL to all in the subtree.
-  bool kill_all() const { return subtree_->kill(); }
 
   /// Directory of the subtree, absolute.
   const std::string& path() const { return path_; }

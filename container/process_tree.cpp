@@ -180,7 +180,7 @@ class CgroupKill : public std::enable_shared_from_this<CgroupKill> {
       : io_(io), deadline_(io), deaths_(io), emptied_(io, cgroup), done_(std::move(done)) {}
 
   /// False, and nothing will be called, where the kernel does not do it.
-  bool start(const Cgroup& cgroup) {
+  bool start(Cgroup& cgroup) {
     if (!emptied_.is_open()) return false;
     std::vector<sys::Fd> pidfds;
     for (const pid_t pid : cgroup.processes()) {
@@ -494,6 +494,10 @@ void ProcessTrees::signal(const Tree& tree, int number) {
 void ProcessTrees::kill_once(const Tree& tree) {
   if (tree.cgroup_ && tree.cgroup_->kill()) return;
   if (tree.mark_ != 0) signal_marked(tree.mark_, SIGKILL);
+}
+
+std::size_t ProcessTrees::lingering() const {
+  return cgroups_ ? cgroups_->lingering() : 0;
 }
 
 std::string ProcessTrees::cgroup_path() const {

@@ -112,6 +112,9 @@ class ProcessTrees {
   /// Directory of the agent's subtree of cgroups; empty where it has none.
   std::string cgroup_path() const;
 
+  /// Trees that have ended before their processes, by cgroups.
+  std::size_t lingering() const;
+
  private:
   asio::io_context& io_;
   MarkRange marks_;

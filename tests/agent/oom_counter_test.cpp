@@ -1,6 +1,10 @@
 #include "container/oom_counter.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace roombox {
 namespace {
@@ -16,6 +20,15 @@ TEST(OomCounter, InventsNothing) {
   EXPECT_FALSE(parse_oom_kills("oom_kill_disable 0\nunder_oom 0\n"));
   EXPECT_FALSE(parse_oom_kills("not_oom_kill 9\n"));
   EXPECT_FALSE(parse_oom_kills("oom_kill x\n"));
+}
+
+TEST(OomCounter, AsksTheCommandsOwnCgroupFirst) {
+  const auto directory = std::filesystem::temp_directory_path() / ("oom" + std::to_string(::getpid()));
+  std::filesystem::create_directory(directory);
+  std::ofstream(directory / "memory.events") << "oom 9\noom_kill 123456789\n";
+  EXPECT_EQ(OomCounter(directory).count(), 123456789u);
+  std::filesystem::remove_all(directory);
+  EXPECT_NE(OomCounter(directory).count(), 123456789u);
 }
 
 }  // namespace
