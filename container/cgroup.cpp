@@ -79,6 +79,11 @@ bool can_spawn_into(const Cgroup& cgroup) {
   return waited && info.si_code == CLD_EXITED && info.si_status == 0;
 }
 
+bool write_at(int directory, const char* name, const std::string& text) {
+  const auto file = open_at(directory, name, O_WRONLY);
+  return file && sys::call("write", [&] { return ::write(file.get(), text.data(), text.size()); });
+}
+
 /// A name that `open` gives.
 bool is_subtree(std::string_view name) {
   if (!name.starts_with(kSubtreePrefix)) return false;
@@ -140,8 +145,7 @@ Cgroup::~Cgroup() {
 
 bool Cgroup::kill() {
   killed_ = true;
-  const auto file = open_at(directory(), "cgroup.kill", O_WRONLY);
-  return file && sys::call("write", [&] { return ::write(file.get(), "1", 1); });
+  return write_at(directory(), "cgroup.kill", "1");
 }
 
 std::vector<pid_t> Cgroup::processes() const {
@@ -259,6 +263,15 @@ void Cgroups::linger(std::unique_ptr<Cgroup> cgroup) {
     if (!self) return;
     if (auto ended = self->lingering_.extract(key)) self->put_back(std::move(ended.mapped().cgroup));
   });
+}
+
+void Cgroups::confine(std::uint64_t processes, std::uint64_t memory) {
+  // Where our own cgroup has processes and is not the root, the kernel gives its children no controllers that
+  // they have not (cgroups(7), "no internal processes"). An orchestrator that delegates has enabled them.
+  for (const char* controller : {"+pids", "+memory"})
+    write_at(parent_.get(), "cgroup.subtree_control", controller);
+  write_at(subtree_->directory(), "pids.max", std::to_string(processes));
+  write_at(subtree_->directory(), "memory.max", std::to_string(memory));
 }
 
 void Cgroups::close() {

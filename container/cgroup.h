@@ -112,6 +112,10 @@ class Cgroups : public std::enable_shared_from_this<Cgroups> {
   /// Touches the io_context no more: what is put back from now on is only removed.
   void close();
 
+  /// Holds all commands together to so many processes (pids.max) and so much memory (memory.max), by those
+  /// controllers that are delegated to us; the rest is left to the limits of each process.
+  void confine(std::uint64_t processes, std::uint64_t memory);
+
   /// Directory of the subtree, absolute.
   const std::string& path() const { return path_; }
 

@@ -100,6 +100,7 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
   if (::geteuid() != 0)
     throw std::runtime_error("it must run as root, to give each command an unprivileged user");
   set_inherited_limits();
+  trees_.confine(command_limits_.processes.rlim_max, sandbox_memory() / 100 * limits::kDataPercent);
   make_workspace(config_.workspace, config_.account);
 }
 

@@ -25,6 +25,10 @@ inline constexpr std::chrono::milliseconds kTreeDeath = 5s;
 /// sandbox is stopped for a last one. In a busy sandbox a few are undecided by chance.
 inline constexpr int kUndecidedPasses = 4;
 
+/// Passes of one kill that may each meet processes, since they are forked as fast as they are killed, before
+/// the sandbox is stopped for a pass that meets them all.
+inline constexpr int kMetPasses = 2;
+
 /// Processes whose death one round of a tree kill awaits at once; the next round takes the rest.
 inline constexpr std::size_t kKillBatch = 256;
 

@@ -235,6 +235,7 @@ struct MarkKill {
       zombies;  ///< Those met in earlier passes; a new one counts as one that went away.
   int empty_passes = 0;
   int undecided_passes = 0;
+  int met_passes = 0;  ///< Those that met some, in all.
 
   // Of the newest pass:
   std::vector<sys::Fd> killed;  ///< Those killed, a batch at most.
@@ -281,12 +282,13 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     if (kills.empty()) return;
     if (!look(kills)) return retry(std::move(kills));
 
-    Kills unproved;
+    Kills stubborn;
     for (const auto& kill : kills) {
-      if (!kill->met && kill->undecided && ++kill->undecided_passes >= limits::kUndecidedPasses)
-        unproved.push_back(kill);
+      if (kill->met ? ++kill->met_passes > limits::kMetPasses
+                    : kill->undecided && ++kill->undecided_passes >= limits::kUndecidedPasses)
+        stubborn.push_back(kill);
     }
-    if (!unproved.empty() && ::getpid() == 1) look_stopped(unproved);
+    if (!stubborn.empty() && ::getpid() == 1) look_stopped(stubborn);
     for (const auto& kill : kills) conclude(kill);
   }
 
@@ -345,7 +347,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     const auto stopped_before = stopped_processes();
     ::kill(-1, SIGSTOP);
     const bool looked = look(kills);
-    for (const auto& kill : kills) kill->stopped = looked;
+    for (const auto& kill : kills) kill->stopped = looked && !kill->met;
     for_each_process([&](pid_t pid, const char*, int) {
       if (pid != 1 && !stopped_before.contains(pid)) ::kill(pid, SIGCONT);
     });
@@ -494,6 +496,10 @@ void ProcessTrees::signal(const Tree& tree, int number) {
 void ProcessTrees::kill_once(const Tree& tree) {
   if (tree.cgroup_ && tree.cgroup_->kill()) return;
   if (tree.mark_ != 0) signal_marked(tree.mark_, SIGKILL);
+}
+
+void ProcessTrees::confine(std::uint64_t processes, std::uint64_t memory) {
+  if (cgroups_) cgroups_->confine(processes, memory);
 }
 
 std::size_t ProcessTrees::lingering() const {

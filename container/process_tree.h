@@ -106,6 +106,9 @@ class ProcessTrees {
   /// process.
   void kill_once(const Tree& tree);
 
+  /// Holds all trees together to so many processes and bytes of memory, where cgroups can do that.
+  void confine(std::uint64_t processes, std::uint64_t memory);
+
   /// Cgroup or Mark.
   KillMethod method() const { return cgroups_ ? KillMethod::Cgroup : KillMethod::Mark; }
 

@@ -120,6 +120,16 @@ TEST_F(CgroupsTest, RemoveWhatAnAgentBeforeLeftAndNothingInUse) {
   EXPECT_TRUE(cgroups_->take());
 }
 
+TEST_F(CgroupsTest, AreConfinedByTheControllersThatThereAre) {
+  cgroups_->confine(777, 1u << 30);
+  for (const auto& [file, value] :
+       {std::pair{"/pids.max", "777\n"}, std::pair{"/memory.max", "1073741824\n"}}) {
+    if (!std::filesystem::exists(cgroups_->path() + file)) continue;
+    EXPECT_EQ(sys::read_file(cgroups_->path() + file), value) << file;
+  }
+  EXPECT_TRUE(cgroups_->take());
+}
+
 TEST_F(CgroupsTest, SayWhyTheyCannotBe) {
   EXPECT_FALSE(Cgroups::open(io_, "/nowhere", 1, why_));
   EXPECT_THAT(why_, testing::HasSubstr("No such file or directory"));

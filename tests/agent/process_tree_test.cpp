@@ -221,7 +221,7 @@ TEST_P(TreesTest, AreKilledManyAtOnceInTheTimeOfFew) {
   }));
   const auto took = (Clock::now() - began) / 1ms;
   RecordProperty("kill_ms", static_cast<int>(took));
-  EXPECT_LT(took, 1000) << "it takes a tenth of that on an idle machine";
+  EXPECT_LT(took, 3000) << "it takes a tenth of that on an idle machine";
   for (auto& one : commands_) EXPECT_EQ(alive_with(one->tree.mark()), 0);
 }
 
