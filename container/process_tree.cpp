@@ -247,7 +247,9 @@ struct MarkKill {
 }  // namespace
 
 /// Kills trees by their marks. One pass over /proc serves all kills that wait for one: it costs some 10 µs
-/// for each process of the sandbox, so 150 timeouts of a moment would else hold each other up by seconds.
+/// for each process of the sandbox. 150 timeouts of a moment, 450 processes, were answered 0.4 s late at the
+/// median and 0.7 s at most on a busy machine; 9.5 and 11.7 s in the same minute when each kill made passes
+/// of its own (by cgroups: 0.04 and 0.4 s).
 class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
  public:
   explicit MarkKiller(asio::io_context& io) : io_(io), blind_(io) {}
