@@ -94,6 +94,11 @@ class TreesTest : public testing::TestWithParam<KillMethod> {
     }
   }
 
+  /// A test that failed leaves nothing to the next.
+  void TearDown() override {
+    for (const auto& command : commands_) trees_->kill_once(command->tree);
+  }
+
   static std::uint32_t seed() {
     static std::uint32_t count = 0;
     return static_cast<std::uint32_t>(::getpid()) * 1000 + ++count;
