@@ -1,16 +1,49 @@
 #include "container/agent_api.h"
 
+#include <array>
+
+#include "container/event_stream.h"
+#include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
-#include "wasm/protocol/exec_request.h"
-#include "wasm/protocol/execution.h"
+#include "wasm/protocol/field_report.h"
+#include "wasm/protocol/json_writer.h"
+#include "wasm/protocol/kill_request.h"
+#include "wasm/protocol/messages.h"
+#include "wasm/protocol/record.h"
 
 namespace roombox {
 namespace {
 
 constexpr char kJson[] = "application/json";
 
+/// Whose client is answered, and how.
+struct Caller {
+  Dialect dialect;
+  std::string sandbox;
+};
+
+Caller caller_of(const HttpRequest& request) {
+  return {dialect_named(request.header(agent_api::kDialectHeader)).value_or(Dialect::Rooms),
+          std::string(request.header(agent_api::kSandboxHeader))};
+}
+
 HttpResponse to_response(const Error& error, Dialect dialect) {
   return {static_cast<unsigned>(http_status(error.code)), kJson, render(error, dialect)};
+}
+
+HttpResponse to_response(unsigned status, const Execution& execution, const Caller& caller) {
+  if (const auto& error = execution.error()) return to_response(*error, caller.dialect);
+  return {status, kJson, render(execution.view(), caller.sandbox, caller.dialect)};
+}
+
+/// Tells that the request became an execution, whatever became of that.
+HttpResponse of(const Execution& execution, HttpResponse response) {
+  response.headers.emplace_back(agent_api::kExecutionHeader, execution.id());
+  return response;
+}
+
+Error error(ErrorCode code, std::string_view message) {
+  return {code, std::string(message)};
 }
 
 /// Takes the time that the longer text takes, whatever it is compared with.
@@ -21,50 +54,208 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+/// A target without its query, and that.
+std::pair<std::string_view, std::string_view> split_query(std::string_view target) {
+  const auto mark = std::min(target.find('?'), target.size());
+  return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
+}
+
 }  // namespace
 
 AgentApi::AgentApi(Engine& engine, std::string token)
     : engine_(engine), authorization_(token.empty() ? "" : "Bearer " + token) {}
 
-void AgentApi::handle(std::shared_ptr<Exchange> exchange) {
-  const HttpRequest& request = exchange->request();
-  if (request.target == agent_api::kHealth) return exchange->respond({200, "text/plain", "ok"});
-  if (request.target == agent_api::kVersion) {
-    return exchange->respond(
-        {200, kJson, R"({"version":")" ROOMBOX_VERSION R"(","bootId":")" + engine_.boot_id() + "\"}"});
-  }
-  if (!is_authorized(request.header("Authorization"))) {
-    return exchange->respond(to_response({ErrorCode::Unauthorized, "unauthorized"}, Dialect::Rooms));
-  }
-  if (request.target == agent_api::kExecutions && request.method == "POST")
-    return execute(std::move(exchange));
-  exchange->respond(
-      to_response({ErrorCode::NotFound, "not found - the agent has no such call"}, Dialect::Rooms));
+HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
+  using Known = HttpServer::Verdict::Caller;
+  if (is_authorized(request.header("Authorization"))) return {Known::Known, std::nullopt};
+  if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
+    return {Known::Unknown, std::nullopt};
+  return {Known::Unknown,
+          to_response(error(ErrorCode::Unauthorized, messages::kUnauthorized), Dialect::Rooms)};
 }
 
-void AgentApi::execute(std::shared_ptr<Exchange> exchange) {
-  const HttpRequest& request = exchange->request();
-  const Dialect dialect = dialect_named(request.header(agent_api::kDialectHeader)).value_or(Dialect::Rooms);
-  auto parsed = parse_exec_request(request.body, dialect);
-  if (!parsed) return exchange->respond(to_response(invalid_request(std::move(parsed.error())), dialect));
+void AgentApi::handle(ExchangePtr exchange) {
+  struct Call {
+    std::string_view method, path;
+    void (AgentApi::*handle)(ExchangePtr);
+  };
+  static constexpr std::array<Call, 4> kCalls = {{
+      {"POST", agent_api::kExecutions, &AgentApi::execute},
+      {"GET", agent_api::kRecords, &AgentApi::feed_records},
+      {"POST", agent_api::kRecordsStored, &AgentApi::forget_records},
+      {"GET", agent_api::kVersion, &AgentApi::version},
+  }};
+  struct ExecutionCall {
+    std::string_view method, verb;
+    void (AgentApi::*handle)(ExchangePtr, ExecutionPtr);
+  };
+  static constexpr std::array<ExecutionCall, 4> kExecutionCalls = {{
+      {"GET", "", &AgentApi::show},
+      {"GET", agent_api::kEvents, &AgentApi::stream_events},
+      {"POST", agent_api::kStdin, &AgentApi::write_input},
+      {"POST", agent_api::kKill, &AgentApi::kill},
+  }};
 
-  std::string sandbox(request.header(agent_api::kSandboxHeader));
-  const std::weak_ptr<Execution> execution = engine_.start(
-      std::move(*parsed), [exchange, dialect, sandbox = std::move(sandbox)](const Execution& ended) {
-        if (ended.error()) return exchange->respond(to_response(*ended.error(), dialect));
-        exchange->respond({200, kJson, render(ended.view(), sandbox, dialect)});
-      });
-  exchange->on_abandoned([execution] {
-    if (const auto running = execution.lock()) running->cancel();
+  const HttpRequest& request = exchange->request();
+  const auto path = split_query(request.target).first;
+  if (path == agent_api::kHealth) return exchange->respond({200, "text/plain", "ok"});
+  for (const auto& call : kCalls) {
+    if (call.path == path && call.method == request.method) return (this->*call.handle)(std::move(exchange));
+  }
+  const std::string prefix = std::string(agent_api::kExecutions) + "/";
+  const auto rest = path.starts_with(prefix) ? path.substr(prefix.size()) : std::string_view();
+  const auto id = rest.substr(0, rest.find('/'));
+  for (const auto& call : kExecutionCalls) {
+    if (rest.empty() || call.verb != rest.substr(id.size()) || call.method != request.method) continue;
+    auto execution = engine_.find(std::string(id));
+    if (execution) return (this->*call.handle)(std::move(exchange), std::move(execution));
+    const auto message = messages::fill(messages::kNoExecution, {FieldReport::quoted(id)});
+    return exchange->respond(to_response(error(ErrorCode::NotFound, message), caller_of(request).dialect));
+  }
+  exchange->respond(to_response(error(ErrorCode::NotFound, messages::kNoAgentCall), Dialect::Rooms));
+}
+
+void AgentApi::version(ExchangePtr exchange) {
+  std::string body;
+  JsonWriter(body)
+      .begin_object()
+      .key("version")
+      .string(ROOMBOX_VERSION)
+      .key("bootId")
+      .string(engine_.boot_id())
+      .end_object();
+  exchange->respond({200, kJson, std::move(body)});
+}
+
+void AgentApi::execute(ExchangePtr exchange) {
+  const HttpRequest& request = exchange->request();
+  const Caller caller = caller_of(request);
+  auto parsed = parse_exec_request(request.body, caller.dialect);
+  if (!parsed)
+    return exchange->respond(to_response(invalid_request(std::move(parsed.error())), caller.dialect));
+  std::string id(request.header(agent_api::kExecutionHeader));
+  if (!id.empty() && engine_.find(id))
+    return exchange->respond(to_response(error(ErrorCode::Conflict, messages::kSameId), caller.dialect));
+  if (engine_.records().is_full())
+    return exchange->respond(
+        to_response(error(ErrorCode::Unavailable, messages::kRecordsFull), caller.dialect));
+
+  const Mode mode = parsed->mode;
+  const ExecutionPtr execution = engine_.start(std::move(*parsed), std::move(id));
+  // Each of the two ways to an answer drops the exchange of the other.
+  const auto unanswered = std::make_shared<ExchangePtr>(exchange);
+  if (mode != Mode::Plain) {
+    execution->when_started([this, unanswered, mode, caller](const Execution& started) {
+      const auto waiting = std::exchange(*unanswered, nullptr);
+      if (!waiting) return;
+      if (mode == Mode::Detach) return waiting->respond(of(started, to_response(202, started, caller)));
+      stream(waiting, engine_.find(started.id()), 0, LogReader::Pace::Reader);
+    });
+  }
+  execution->when_ended([unanswered, caller](const Execution& ended) {
+    if (const auto waiting = std::exchange(*unanswered, nullptr))
+      waiting->respond(of(ended, to_response(200, ended, caller)));
   });
+  if (mode == Mode::Detach) return;
+  exchange->on_abandoned([weak = std::weak_ptr(execution)] {
+    if (const auto running = weak.lock()) running->cancel();
+  });
+}
+
+void AgentApi::stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after,
+                      LogReader::Pace pace) {
+  Caller caller = caller_of(exchange->request());
+  auto head = of(*execution, {200, std::string(sse::kHeaders[0].second), {}});
+  head.headers.insert(head.headers.end(), sse::kHeaders.begin() + 1, sse::kHeaders.end());
+  const auto events = std::make_shared<EventStream>(
+      engine_.io(), std::move(execution),
+      EventStream::Client{exchange, std::move(caller.sandbox), caller.dialect}, after, pace);
+  events->start();
+  exchange->stream(std::move(head), events);
+}
+
+void AgentApi::stream_events(ExchangePtr exchange, ExecutionPtr execution) {
+  const HttpRequest& request = exchange->request();
+  const auto after = sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
+  switch (EventStream::rest_after(*execution, after)) {
+    case EventStream::Rest::Kept:
+      return stream(std::move(exchange), std::move(execution), after, LogReader::Pace::Writer);
+    case EventStream::Rest::Lost:
+      return exchange->respond(
+          to_response(error(ErrorCode::Gone, messages::kPositionLost), caller_of(request).dialect));
+    case EventStream::Rest::None:
+      return exchange->respond({204, kJson, ""});
+  }
+}
+
+void AgentApi::show(ExchangePtr exchange, ExecutionPtr execution) {
+  std::string frame;
+  append_frame(frame, execution->view());
+  exchange->respond({200, std::string(agent_api::kRecordsType), std::move(frame)});
+}
+
+void AgentApi::feed_records(ExchangePtr exchange) {
+  exchange->stream({200, std::string(agent_api::kRecordsType), {}}, engine_.records().open_feed(exchange));
+}
+
+void AgentApi::forget_records(ExchangePtr exchange) {
+  engine_.records().forget(exchange->request().body);
+  exchange->respond({200, "text/plain", "ok"});
+}
+
+void AgentApi::write_input(ExchangePtr exchange, ExecutionPtr execution) {
+  const HttpRequest& request = exchange->request();
+  const Dialect dialect = caller_of(request).dialect;
+  StdinWriter* const input = execution->input();
+  const auto refuse = [&](ErrorCode code, std::string_view message) {
+    exchange->respond(to_response(error(code, message), dialect));
+  };
+  if (execution->has_ended()) return refuse(ErrorCode::Conflict, messages::kEnded);
+  if (!input || input->is_closed()) return refuse(ErrorCode::Conflict, messages::kStdinClosed);
+
+  const std::size_t size = request.body.size();
+  const bool ends = split_query(request.target).second == agent_api::kEof;
+  input->write(std::string(request.body), [exchange, dialect, size](StdinWriter::Outcome outcome) {
+    switch (outcome) {
+      case StdinWriter::Outcome::Written: {
+        std::string body;
+        JsonWriter(body).begin_object().key("bytes").integer(static_cast<std::int64_t>(size)).end_object();
+        return exchange->respond({200, kJson, std::move(body)});
+      }
+      case StdinWriter::Outcome::Closed:
+        return exchange->respond(to_response(error(ErrorCode::Conflict, messages::kStdinClosed), dialect));
+      case StdinWriter::Outcome::Full:
+        return exchange->respond(
+            to_response(error(ErrorCode::TooManyRequests, messages::kStdinFull), dialect));
+    }
+  });
+  if (ends) input->close();
+}
+
+void AgentApi::kill(ExchangePtr exchange, ExecutionPtr execution) {
+  const HttpRequest& request = exchange->request();
+  Caller caller = caller_of(request);
+  auto parsed = parse_kill_request(request.body);
+  if (!parsed)
+    return exchange->respond(to_response(invalid_request(std::move(parsed.error())), caller.dialect));
+  const int signal = parsed->signal;
+  if (execution->has_ended())
+    return exchange->respond(to_response(error(ErrorCode::Conflict, messages::kEnded), caller.dialect));
+  if (signal == kSigkill) {  // answered when nothing of it is left
+    execution->when_ended(
+        [exchange, caller](const Execution& ended) { exchange->respond(to_response(200, ended, caller)); });
+  }
+  execution->signal(signal);
+  if (signal != kSigkill) exchange->respond(to_response(200, *execution, caller));
 }
 
 HttpResponse AgentApi::refusal(unsigned status) {
   switch (status) {
     case 413:
-      return to_response({ErrorCode::PayloadTooLarge, "payload too large"}, Dialect::Rooms);
+      return to_response(error(ErrorCode::PayloadTooLarge, "payload too large"), Dialect::Rooms);
     default: {
-      auto response = to_response({ErrorCode::InvalidRequest, "invalid request"}, Dialect::Rooms);
+      auto response =
+          to_response(error(ErrorCode::InvalidRequest, messages::kInvalidRequest), Dialect::Rooms);
       response.status = status;
       return response;
     }

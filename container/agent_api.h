@@ -14,13 +14,28 @@ class AgentApi {
   ///              belong to.
   AgentApi(Engine& engine, std::string token);
 
+  /// Lets in who knows the token, and anyone to what tells nothing.
+  HttpServer::Verdict judge(const HttpRequest& request) const;
+
   void handle(std::shared_ptr<Exchange> exchange);
 
   /// The answer to a request that the server could not read.
   static HttpResponse refusal(unsigned status);
 
  private:
-  void execute(std::shared_ptr<Exchange> exchange);
+  using ExchangePtr = std::shared_ptr<Exchange>;
+  using ExecutionPtr = std::shared_ptr<Execution>;
+
+  void version(ExchangePtr exchange);
+  void execute(ExchangePtr exchange);
+  void feed_records(ExchangePtr exchange);
+  void forget_records(ExchangePtr exchange);
+  void show(ExchangePtr exchange, ExecutionPtr execution);
+  void stream_events(ExchangePtr exchange, ExecutionPtr execution);
+  void write_input(ExchangePtr exchange, ExecutionPtr execution);
+  void kill(ExchangePtr exchange, ExecutionPtr execution);
+
+  void stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after, LogReader::Pace pace);
   bool is_authorized(std::string_view credentials) const;
 
   Engine& engine_;

@@ -96,7 +96,8 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
       oom_counter_(trees_.cgroup_path()),
       command_limits_(command_limits()),
       dev_null_(require("open", [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); })),
-      read_buffer_(limits::kReadChunk) {
+      read_buffer_(limits::kReadChunk),
+      records_(io) {
   if (::geteuid() != 0)
     throw std::runtime_error("it must run as root, to give each command an unprivileged user");
   set_inherited_limits();
@@ -104,7 +105,7 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
   make_workspace(config_.workspace, config_.account);
 }
 
-std::shared_ptr<Execution> Engine::start(ExecRequest request, Execution::EndHandler on_end) {
+std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   SpawnRequest spawn_request;
   spawn_request.shell = config_.shell;
   spawn_request.arguments = shell_arguments(config_.shell, request.cmd);
@@ -112,18 +113,31 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, Execution::EndHand
   spawn_request.directory = request.cwd.empty() ? config_.workspace : request.cwd;
   spawn_request.account = &config_.account;
   spawn_request.limits = command_limits_;
+  // Somebody can send input to a detached command later; nobody can to one whose caller waits for it.
+  const bool has_input = request.stdin_text || request.mode == Mode::Detach;
+  spawn_request.stdin_kind = has_input ? Stdin::Pipe : Stdin::Null;
   spawn_request.stdin_fd = dev_null_.get();
 
-  auto id = next_id();
+  const bool is_recorded = !id.empty();
+  if (!is_recorded) id = next_id();
   auto execution = std::make_shared<Execution>(
-      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_}, id, std::move(request.cmd),
-      request.timeout.value_or(limits::kTimeoutMax), [this, on_end = std::move(on_end)](const Execution& ended) {
-        const auto kept = running_.extract(ended.id());
-        on_end(ended);
-      });
-  running_.emplace(std::move(id), execution);
+      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_}, id, std::move(request));
+  running_.emplace(id, execution);
+  records_.set_running(running_.size());
+  execution->when_ended([this, is_recorded](const Execution& ended) { on_end(ended.id(), is_recorded); });
   execution->start(std::move(spawn_request));
   return execution;
+}
+
+void Engine::on_end(const std::string& id, bool is_recorded) {
+  const auto ended = running_.extract(id);
+  if (is_recorded) records_.add(ended.mapped());
+  records_.set_running(running_.size());
+}
+
+std::shared_ptr<Execution> Engine::find(const std::string& id) const {
+  const auto running = running_.find(id);
+  return running != running_.end() ? running->second : records_.find(id);
 }
 
 void Engine::kill_all() {

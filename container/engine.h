@@ -8,6 +8,7 @@
 
 #include "container/account.h"
 #include "container/execution.h"
+#include "container/records.h"
 
 namespace roombox {
 
@@ -25,8 +26,16 @@ class Engine {
   /// Throws std::runtime_error where this container cannot run commands as promised, with what is missing.
   Engine(asio::io_context& io, EngineConfig config);
 
-  /// Starts a command. The engine keeps the execution until it has ended and `on_end` was called.
-  std::shared_ptr<Execution> start(ExecRequest request, Execution::EndHandler on_end);
+  /// Starts a command. The engine keeps the execution until it has ended, and one that was given an id, whose
+  /// record somebody keeps, until that was stored.
+  /// @param id the execution's; empty for one of the engine's own
+  std::shared_ptr<Execution> start(ExecRequest request, std::string id = {});
+
+  /// The execution of that id, if it runs or has ended and is not stored yet; or null.
+  std::shared_ptr<Execution> find(const std::string& id) const;
+
+  Records& records() { return records_; }
+  asio::io_context& io() { return io_; }
 
   /// Kills what still runs; for the end of the process.
   void kill_all();
@@ -38,6 +47,7 @@ class Engine {
 
  private:
   std::string next_id();
+  void on_end(const std::string& id, bool is_recorded);
 
   asio::io_context& io_;
   EngineConfig config_;
@@ -48,6 +58,7 @@ class Engine {
   CommandLimits command_limits_;
   sys::Fd dev_null_;
   std::vector<char> read_buffer_;
+  Records records_;
   std::uint64_t count_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Execution>> running_;
 };

@@ -30,21 +30,18 @@ Error launch_error(const LaunchFailure& failure, const std::string& directory, c
 
 }  // namespace
 
-Execution::Execution(ExecutionContext context, std::string id, std::string command,
-                     std::chrono::milliseconds timeout, EndHandler on_end)
+Execution::Execution(ExecutionContext context, std::string id, ExecRequest request)
     : context_(context),
       id_(std::move(id)),
-      command_(std::move(command)),
-      timeout_(timeout),
-      on_end_(std::move(on_end)),
+      request_(std::move(request)),
       timer_(context.io),
-      log_(limits::kStoredOutput) {}
+      log_({limits::kStoredOutput, limits::kKeptOutput, limits::kKeptRuns}) {}
 
 void Execution::start(SpawnRequest spawn_request) {
   tree_ = context_.trees.begin();
   spawn_request.tree = &tree_;
   oom_kills_before_ = context_.oom_counter.count();
-  const std::string directory = spawn_request.directory, shell = spawn_request.shell;
+  std::string directory = spawn_request.directory, shell = spawn_request.shell;
   auto spawned = spawn(std::move(spawn_request));
   if (!spawned) {
     error_ = Error{ErrorCode::ExecutionFailed, "sandbox execution failed: " + spawned.error().text()};
@@ -54,66 +51,105 @@ void Execution::start(SpawnRequest spawn_request) {
   launch_ = std::move(spawned->launch);
   pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->out.release())});
   pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->err.release())});
+  if (spawned->in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(spawned->in));
+  if (stdin_ && request_.stdin_text) {
+    stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});
+    stdin_->close();
+  }
 
+  watch_launch(std::move(spawned->launched), std::move(directory), std::move(shell));
   context_.reaper.watch(pid_, std::move(spawned->pidfd),
-                        [self = shared_from_this(), directory, shell](Exit exit) {
-                          if (const auto failure = launch_failure(*self->launch_))
-                            self->error_ = launch_error(*failure, directory, shell);
-                          self->launched_.reset();
-                          self->on_exit(exit);
-                        });
-  launched_.emplace(context_.io, spawned->launched.release());
-  launched_->async_wait(asio::posix::descriptor_base::wait_read,
-                        [self = shared_from_this()](boost::system::error_code ec) {
-                          if (!ec && !self->exit_) offer_to_oom_killer(self->pid_);
-                        });
-  watch(Stream::Stdout);
-  watch(Stream::Stderr);
-  timer_.expires_after(timeout_);
+                        [self = shared_from_this()](Exit exit) { self->on_exit(exit); });
+  // Bound to the execution as long as it is neither over nor read by anyone.
+  log_.on_released([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self) asio::post(self->context_.io, [self] { self->read_on(); });
+  });
+  read_on();
+  if (!request_.timeout) return;
+  timer_.expires_after(*request_.timeout);
   timer_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
     if (!cancelled) self->stop(Status::Timeout);
   });
 }
 
+void Execution::watch_launch(sys::Fd launched, std::string directory, std::string shell) {
+  settle_launch_ = [this, directory = std::move(directory), shell = std::move(shell)] {
+    if (const auto failure = launch_failure(*launch_)) error_ = launch_error(*failure, directory, shell);
+    launch_.reset();
+    launched_.reset();
+    if (!exit_) offer_to_oom_killer(pid_);
+    if (error_) return on_started_.clear();
+    for (const auto& callback : std::exchange(on_started_, {})) callback(*this);
+  };
+  launched_.emplace(context_.io, launched.release());
+  launched_->async_wait(asio::posix::descriptor_base::wait_read,
+                        [self = shared_from_this()](boost::system::error_code ec) {
+                          if (ec) return;
+                          if (const auto settle = std::exchange(self->settle_launch_, nullptr)) settle();
+                        });
+}
+
 void Execution::on_exit(Exit exit) {
   exit_ = exit;
+  if (const auto settle = std::exchange(settle_launch_, nullptr)) settle();
   // What the kernel kills for want of memory ends by SIGKILL, of itself or as the shell tells it of its
   // child.
   const bool killed = exit.signal == SIGKILL || exit.code == kExitSignalBase + SIGKILL;
-  oom_ = killed && !stopped_ && context_.oom_counter.count() > oom_kills_before_;
+  oom_ = killed && !stopped_ && signalled_ != SIGKILL && context_.oom_counter.count() > oom_kills_before_;
   end_if_over();
 }
 
 ExecutionView Execution::view() const {
   ExecutionView view;
   view.id = id_;
+  view.mode = request_.mode;
+  view.encoding = request_.encoding;
   view.out = log_.stored(Stream::Stdout);
   view.err = log_.stored(Stream::Stderr);
+  view.runs = viewed_runs_ = log_.stored_runs();
+  view.total = log_.end();
   view.truncated = log_.truncated();
   view.oom = oom_;
-  view.command = command_;
-  view.duration = duration_;
+  view.command = request_.cmd;
   view.started_at = started_at_;
+  if (error_) view.error = &*error_;
+  if (!ended_) return view;
+  view.duration = duration_;
+  view.finished_at = started_at_ + *duration_;
+  view.status = Status::Failed;
   if (exit_ && exit_->signal) view.signal = signal_name(*exit_->signal);
-  if (exit_) view.exit_code = exit_->signal ? kExitSignalBase + *exit_->signal : *exit_->code;
+  if (exit_ && !error_) view.exit_code = exit_->signal ? kExitSignalBase + *exit_->signal : *exit_->code;
   if (stopped_) {
     view.status = *stopped_;
     if (*stopped_ == Status::Timeout) view.exit_code = kExitTimeout;
     if (!view.exit_code) view.exit_code = kExitSignalBase + SIGKILL;
-  } else if (exit_) {
-    view.status = Status::Completed;
+  } else if (view.exit_code) {
+    const bool by_request =
+        signalled_ != 0 && (exit_->signal == signalled_ || exit_->code == kExitSignalBase + signalled_);
+    view.status = by_request ? Status::Cancelled : Status::Completed;
   }
   return view;
 }
 
 void Execution::watch(Stream stream) {
+  pipe(stream).watched = true;
   pipe(stream).descriptor.async_wait(asio::posix::descriptor_base::wait_read,
                                      [self = shared_from_this(), stream](boost::system::error_code ec) {
                                        if (ec) return;  // closed at the end
+                                       self->pipe(stream).watched = false;
                                        self->read(stream);
-                                       if (self->pipe(stream).open) self->watch(stream);
+                                       self->read_on();
                                        self->end_if_over();
                                      });
+}
+
+/// Goes on reading, unless the client for whom it runs is to catch up first.
+void Execution::read_on() {
+  if (ended_ || log_.is_held()) return;
+  for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
+    if (pipe(stream).open && !pipe(stream).watched) watch(stream);
+  }
 }
 
 /// Empties a pipe into the log, or takes its turn's share of it; notes its end.
@@ -128,12 +164,20 @@ void Execution::read(Stream stream) {
       from.open = false;
     } else {
       log_.append(stream, {buffer.data(), static_cast<std::size_t>(*size)});
+      if (!ended_ && log_.is_held()) return;
     }
   }
 }
 
+void Execution::signal(int number) {
+  if (ended_) return;
+  signalled_ = number;
+  if (number == SIGKILL) return stop(Status::Cancelled);
+  context_.trees.signal(tree_, number);
+}
+
 void Execution::stop(Status why) {
-  if (stopped_ || !on_end_) return;
+  if (stopped_ || ended_ || !pipes_[0]) return;
   stopped_ = why;
   timer_.cancel();
   // First by its pidfd: a child that has not come as far as to carry the mark dies too.
@@ -161,18 +205,22 @@ void Execution::end_if_over() {
 }
 
 void Execution::end() {
-  if (!on_end_) return;
+  if (std::exchange(ended_, true)) return;
   timer_.cancel();
   for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
     if (!pipes_[static_cast<std::size_t>(stream)]) continue;
     read(stream);  // what a killed tree left behind; the pipe holds no more than a turn reads
     pipe(stream).descriptor.close();
   }
+  if (stdin_) stdin_->abort();
+  settle_launch_ = nullptr;
   launched_.reset();
+  launch_.reset();
   tree_ = Tree();
   duration_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
-  std::exchange(on_end_, nullptr)(*this);
+  for (const auto& callback : std::exchange(on_end_, {})) callback(*this);
+  log_.wake_readers();
 }
 
 }  // namespace roombox

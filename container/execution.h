@@ -14,6 +14,7 @@
 #include "container/process_tree.h"
 #include "container/reaper.h"
 #include "container/spawn.h"
+#include "container/stdin_writer.h"
 #include "wasm/protocol/error.h"
 #include "wasm/protocol/exec_request.h"
 #include "wasm/protocol/execution.h"
@@ -33,28 +34,47 @@ struct ExecutionContext {
 /// One command: its process tree, its output log, its end. Lives in the io_context's thread.
 class Execution : public std::enable_shared_from_this<Execution> {
  public:
-  using EndHandler = std::function<void(const Execution&)>;
+  using Handler = std::function<void(const Execution&)>;
 
-  /// @param on_end called once, from the io_context, when the execution has ended and nothing of it is left
-  ///               but what it may leave: children that hold none of its output.
-  Execution(ExecutionContext context, std::string id, std::string command, std::chrono::milliseconds timeout,
-            EndHandler on_end);
+  /// @param request what was asked for; the command, the environment and the directory are the spawn's
+  Execution(ExecutionContext context, std::string id, ExecRequest request);
 
-  /// Starts the command. The failure to is reported as every other end, through `on_end`.
+  /// Starts the command. The failure to is reported as every other end.
   void start(SpawnRequest spawn_request);
 
-  /// Ends it for want of somebody who waits: kills its tree, then reports `cancelled`.
+  /// Calls back, from the io_context, once the command's shell runs; never if it cannot be run.
+  void when_started(Handler callback) { on_started_.push_back(std::move(callback)); }
+
+  /// Calls back, from the io_context, when the execution has ended and nothing of it is left but what it may
+  /// leave: children that hold none of its output. Before the end alone.
+  void when_ended(Handler callback) { on_end_.push_back(std::move(callback)); }
+
+  /// Ends it for want of somebody who waits: kills its tree, then ends as `cancelled`.
   void cancel() { stop(Status::Cancelled); }
+
+  /// Sends a signal to its whole tree. SIGKILL is as cancel(); another that ends the command has it end as
+  /// `cancelled` too. Nothing happens after the end.
+  void signal(int number);
 
   /// Kills what it can at once, without a report; for the end of the process.
   void kill_now();
 
+  /// What writes to its stdin; null where that is not a pipe.
+  StdinWriter* input() { return stdin_.get(); }
+
   const std::string& id() const { return id_; }
+  Mode mode() const { return request_.mode; }
+  Encoding encoding() const { return request_.encoding; }
+  bool has_ended() const { return ended_; }
 
   /// Why there is no execution to show: the command could not be started, or not where it was asked to.
   const std::optional<Error>& error() const { return error_; }
 
-  /// Valid while the execution is and until it goes on.
+  /// Everything it has written; for readers.
+  OutputLog& log() { return log_; }
+  const OutputLog& log() const { return log_; }
+
+  /// Valid while the execution is and until it goes on or is viewed again.
   ExecutionView view() const;
 
  private:
@@ -62,10 +82,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
   struct Pipe {
     asio::posix::stream_descriptor descriptor;
     bool open = true;
+    bool watched = false;
   };
 
+  void watch_launch(sys::Fd launched, std::string directory, std::string shell);
   void watch(Stream stream);
   void read(Stream stream);
+  void read_on();
   void stop(Status why);
   void on_exit(Exit exit);
   void end_if_over();
@@ -74,28 +97,33 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   ExecutionContext context_;
   const std::string id_;
-  const std::string command_;
-  const std::chrono::milliseconds timeout_;
-  EndHandler on_end_;
+  ExecRequest request_;
+  std::vector<Handler> on_started_;
+  std::vector<Handler> on_end_;
 
   const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::chrono::milliseconds duration_{0};
+  std::optional<std::chrono::milliseconds> duration_;
 
   asio::steady_timer timer_;
+  std::optional<asio::posix::stream_descriptor> launched_;
+  std::function<void()> settle_launch_;  ///< Learns how the launch went, once.
   std::array<std::optional<Pipe>, 2> pipes_;
+  std::shared_ptr<StdinWriter> stdin_;
   OutputLog log_;
   LaunchPtr launch_;
   pid_t pid_ = 0;
   Tree tree_;
-  std::optional<asio::posix::stream_descriptor> launched_;
 
   std::uint64_t oom_kills_before_ = 0;
   bool oom_ = false;
+  bool ended_ = false;
+  int signalled_ = 0;                    ///< The signal sent last by request.
   std::optional<Exit> exit_;             ///< Of the shell.
   std::optional<Status> stopped_;        ///< Why it was stopped, if it was.
   std::optional<TreeDeath> tree_death_;  ///< Of a stopped one.
   std::optional<Error> error_;
+  mutable std::string viewed_runs_;  ///< What the last view borrows.
 };
 
 }  // namespace roombox

@@ -1,7 +1,11 @@
 #include "container/http_server.h"
 
+#include <algorithm>
+#include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <charconv>
+#include <limits>
 #include <unordered_set>
 
 #include "container/limits.h"
@@ -34,9 +38,10 @@ class Session;
 
 class HttpListener : public std::enable_shared_from_this<HttpListener> {
  public:
-  HttpListener(asio::io_context& io, const tcp::endpoint& endpoint, HttpServer::Handler on_request,
-               HttpServer::Refusal on_refusal)
-      : handler(std::move(on_request)),
+  HttpListener(asio::io_context& io, const tcp::endpoint& endpoint, HttpServer::Gate on_head,
+               HttpServer::Handler on_request, HttpServer::Refusal on_refusal)
+      : gate(std::move(on_head)),
+        handler(std::move(on_request)),
         refusal(std::move(on_refusal)),
         acceptor_(io),
         check_(io),
@@ -55,11 +60,13 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   unsigned short port() const { return acceptor_.local_endpoint().port(); }
   void forget(Session* session);
 
+  const HttpServer::Gate gate;
   const HttpServer::Handler handler;
   const HttpServer::Refusal refusal;
 
  private:
   void accept();
+  void make_room();
   void check_deadlines();
 
   tcp::acceptor acceptor_;
@@ -88,16 +95,33 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   }
   bool is_overdue(Clock::time_point now) const { return now > deadline_; }
 
+  /// Gives back what a stream that now has nothing to send took for more.
+  void trim() {
+    if (!pumping_ && out_.empty()) out_.shrink_to_fit();
+  }
+
+  /// Whether its caller has made itself known; and if not, the more worth keeping the later its deadline.
+  bool is_known() const { return known_; }
+  Clock::time_point deadline() const { return deadline_; }
+
   const HttpRequest& request() const override { return request_; }
   void on_abandoned(std::function<void()> callback) override { abandoned_ = std::move(callback); }
   void respond(HttpResponse response) override;
+  void stream(HttpResponse head, std::shared_ptr<BodySource> source) override;
+  void wake() override;
 
  private:
   void read_request();
+  void on_head();
+  void read_body();
   void on_request();
   void read_ahead();
   void on_read_ahead(error_code ec, std::size_t size);
-  void on_responded(error_code ec);
+  void on_responded(error_code ec, bool keep_alive);
+  void pump();
+  void fill();
+  void on_pumped(error_code ec);
+  void abandon();
   void linger();
   void discard();
   void refuse(error_code ec);
@@ -108,11 +132,19 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
+  std::shared_ptr<BodySource> source_;             ///< Of the body that is being streamed.
+  BodySource::Next next_ = BodySource::Next::Now;  ///< What the source said last.
+  bool pumping_ = false;  ///< The source is being asked, or its bytes are being written.
+  bool woken_ = false;
+  bool chunked_ = false;
+  bool keep_alive_ = false;
+  std::string out_;
   HttpRequest request_;
   std::function<void()> abandoned_;
   bool answering_ = false;  ///< A request is being handled or its response written.
   bool reading_ahead_ = false;
   bool closing_ = false;  ///< Answered for the last time; what comes is thrown away.
+  bool known_ = false;
 };
 
 void Session::read_request() {
@@ -123,14 +155,38 @@ void Session::read_request() {
   http::async_read_header(socket_, buffer_, *parser_,
                           [self = shared_from_this()](error_code ec, std::size_t) {
                             if (ec) return self->refuse(ec);
-                            self->deadline_ = Clock::now() + limits::kHttpTransfer;
-                            if (self->parser_->is_done()) return self->on_request();
-                            http::async_read(self->socket_, self->buffer_, *self->parser_,
-                                             [self](error_code body_ec, std::size_t) {
-                                               if (body_ec) return self->refuse(body_ec);
-                                               self->on_request();
-                                             });
+                            self->on_head();
                           });
+}
+
+void Session::on_head() {
+  deadline_ = Clock::now() + limits::kHttpTransfer;
+  const auto& message = parser_->get();
+  const auto view = [](auto text) { return std::string_view(text.data(), text.size()); };
+  request_ = {view(message.method_string()), view(message.target()), {}, [&message, view](auto name) {
+                return view(message[{name.data(), name.size()}]);
+              }};
+  auto verdict = server_->gate(request_);
+  if (verdict.refusal) {
+    answering_ = true;
+    if (!parser_->is_done()) parser_->get().keep_alive(false);  // its body is not read
+    return respond(*std::move(verdict.refusal));
+  }
+  known_ |= verdict.caller == HttpServer::Verdict::Caller::Known;
+  if (parser_->is_done()) return on_request();
+  if (!beast::iequals(message[http::field::expect], "100-continue")) return read_body();
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(socket_, asio::buffer(kContinue),
+                    [self = shared_from_this()](error_code ec, std::size_t) {
+                      if (!ec) self->read_body();
+                    });
+}
+
+void Session::read_body() {
+  http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code ec, std::size_t) {
+    if (ec) return self->refuse(ec);
+    self->on_request();
+  });
 }
 
 /// Answers what is no request, if there is somebody to answer, and closes.
@@ -149,12 +205,7 @@ void Session::refuse(error_code ec) {
 void Session::on_request() {
   deadline_ = Clock::time_point::max();  // the handler's time is its own
   answering_ = true;
-  const auto& message = parser_->get();
-  const auto view = [](auto text) { return std::string_view(text.data(), text.size()); };
-  request_ = {view(message.method_string()), view(message.target()), message.body(),
-              [&message, view](std::string_view name) {
-                return view(message[{name.data(), name.size()}]);
-              }};
+  request_.body = parser_->get().body();
   read_ahead();
   server_->handler(shared_from_this());
 }
@@ -174,8 +225,7 @@ void Session::on_read_ahead(error_code ec, std::size_t size) {
   buffer_.commit(size);
   const bool called_off = ec == asio::error::operation_aborted && socket_.is_open();
   if (ec && !called_off) {
-    close();
-    if (auto abandoned = std::exchange(abandoned_, nullptr)) abandoned();
+    abandon();
   } else if (closing_) {
     discard();
   } else if (answering_) {
@@ -185,33 +235,124 @@ void Session::on_read_ahead(error_code ec, std::size_t size) {
   }
 }
 
+void Session::abandon() {
+  close();
+  source_.reset();
+  if (auto abandoned = std::exchange(abandoned_, nullptr)) abandoned();
+}
+
 void Session::respond(HttpResponse answer) {
   abandoned_ = nullptr;
   if (!socket_.is_open()) return;
   deadline_ = Clock::now() + limits::kHttpTransfer;
   const auto& message = parser_->get();
   response_.emplace(static_cast<http::status>(answer.status), message.version());
-  response_->set(http::field::content_type, answer.content_type);
-  response_->keep_alive(message.keep_alive());
-  response_->body() = std::move(answer.body);
-  response_->prepare_payload();
+  for (const auto& [name, value] : answer.headers) response_->set(name, value);
+  if (answer.status == static_cast<unsigned>(http::status::no_content)) {
+    // Not even a length of 0 may be told (RFC 9110, 8.6); and workerd does not use the connection again.
+    response_->keep_alive(false);
+  } else {
+    response_->keep_alive(message.keep_alive());
+    response_->set(http::field::content_type, answer.content_type);
+    response_->body() = std::move(answer.body);
+    response_->prepare_payload();
+  }
   if (message.method() == http::verb::head) response_->body().clear();  // its length stays announced
-  http::async_write(socket_, *response_,
-                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_responded(ec); });
+  http::async_write(socket_, *response_, [self = shared_from_this()](error_code ec, std::size_t) {
+    self->on_responded(ec, self->response_->keep_alive());
+  });
 }
 
-void Session::on_responded(error_code ec) {
-  const bool go_on = !ec && response_->keep_alive();
+void Session::on_responded(error_code ec, bool keep_alive) {
   response_.reset();
   parser_.reset();  // a body is not kept while the connection idles
   answering_ = false;
   if (ec) return close();
-  if (!go_on) return linger();
+  if (!keep_alive) return linger();
   if (!reading_ahead_) return read_request();
   // A read is under way. It ends with the next request's first bytes, or now if they are already here.
   deadline_ = Clock::now() + limits::kHttpIdle;
   error_code ignored;
   if (buffer_.size() > 0) socket_.cancel(ignored);
+}
+
+void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source) {
+  if (!socket_.is_open()) return;
+  const auto& message = parser_->get();
+  chunked_ = message.version() >= 11;
+  keep_alive_ = chunked_ && message.keep_alive();  // without chunks the end of the connection is the body's
+  const auto reason = http::obsolete_reason(static_cast<http::status>(head.status));
+  out_ = "HTTP/1.1 " + std::to_string(head.status) + " " + std::string(reason) +
+         "\r\nContent-Type: " + head.content_type + "\r\n";
+  for (const auto& [name, value] : head.headers) out_ += name + ": " + value + "\r\n";
+  if (chunked_) out_ += "Transfer-Encoding: chunked\r\n";
+  if (!keep_alive_) out_ += "Connection: close\r\n";
+  out_ += "\r\n";
+  request_ = {};
+  source_ = std::move(source);
+  pump();
+}
+
+void Session::wake() {
+  woken_ = true;
+  if (source_ && !pumping_) pump();
+}
+
+/// As asio::transfer_all, which has each write take no more than 64 KiB.
+std::size_t transfer_whole(const error_code& ec, std::size_t) {
+  return ec ? 0 : std::numeric_limits<std::size_t>::max();
+}
+
+/// Asks the source, and writes what it gives.
+void Session::pump() {
+  pumping_ = true;
+  fill();
+  if (next_ == BodySource::Next::Break) return abandon();
+  if (out_.empty()) {
+    pumping_ = false;
+    return;
+  }
+  deadline_ = Clock::now() + limits::kHttpStall;
+  asio::async_write(socket_, asio::buffer(out_), transfer_whole,
+                    [self = shared_from_this()](error_code ec, std::size_t) { self->on_pumped(ec); });
+}
+
+/// Has the source append to `out_`, as a chunk of the chunked coding (RFC 9112, 7.1): its size, in digits of
+/// a fixed number so that it can be written afterwards, goes before.
+void Session::fill() {
+  static constexpr std::string_view kSize = "00000000\r\n", kLast = "0\r\n\r\n";
+  const std::size_t at = out_.size();
+  if (chunked_) out_ += kSize;
+  do {
+    woken_ = false;
+    next_ = source_->fill(out_);
+  } while (next_ == BodySource::Next::Later && woken_);
+  if (!chunked_) return;
+  const std::size_t size = out_.size() - at - kSize.size();
+  if (size == 0) {
+    out_.resize(at);
+  } else {
+    std::array<char, 8> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), size, 16).ptr;
+    std::copy_backward(digits.data(), end, out_.data() + at + digits.size());
+    out_ += "\r\n";
+  }
+  if (next_ == BodySource::Next::End) out_ += kLast;
+}
+
+void Session::on_pumped(error_code ec) {
+  pumping_ = false;
+  out_.clear();
+  if (!source_) return;  // the client has left
+  if (ec) return abandon();
+  deadline_ = Clock::time_point::max();
+  if (next_ == BodySource::Next::End) {
+    abandoned_ = nullptr;
+    source_.reset();
+    out_.shrink_to_fit();
+    return on_responded({}, keep_alive_);
+  }
+  if (next_ == BodySource::Next::Now || woken_) pump();
 }
 
 /// Closes once the client has: before that, what it still sends would have the kernel reset the connection
@@ -237,7 +378,7 @@ void Session::discard() {
 void HttpListener::accept() {
   if (sessions_.size() >= limits::kConnections) {
     full_ = true;  // goes on when one of them has gone
-    return;
+    return make_room();
   }
   acceptor_.async_accept([self = shared_from_this()](error_code ec, tcp::socket socket) {
     if (ec == asio::error::operation_aborted) return;
@@ -255,6 +396,16 @@ void HttpListener::accept() {
   });
 }
 
+/// Closes the connection that has least to say for itself: the sandbox's own processes can open as many as
+/// they like, and must not keep the object out.
+void HttpListener::make_room() {
+  Session* least = nullptr;
+  for (Session* session : sessions_) {
+    if (!session->is_known() && (!least || session->deadline() < least->deadline())) least = session;
+  }
+  if (least) least->close();
+}
+
 void HttpListener::forget(Session* session) {
   sessions_.erase(session);
   if (std::exchange(full_, false)) accept();
@@ -266,7 +417,7 @@ void HttpListener::check_deadlines() {
     if (cancelled) return;
     const auto now = Clock::now();
     for (Session* session : self->sessions_) {
-      if (session->is_overdue(now)) session->close();
+      session->is_overdue(now) ? session->close() : session->trim();
     }
     self->check_deadlines();
   });
@@ -280,10 +431,10 @@ void HttpListener::stop() {
   for (Session* session : sessions_) session->close();
 }
 
-HttpServer::HttpServer(asio::io_context& io, const std::string& address, unsigned short port, Handler handler,
-                       Refusal refusal)
+HttpServer::HttpServer(asio::io_context& io, const std::string& address, unsigned short port, Gate gate,
+                       Handler handler, Refusal refusal)
     : listener_(std::make_shared<HttpListener>(io, tcp::endpoint(asio::ip::make_address(address), port),
-                                               std::move(handler), std::move(refusal))) {
+                                               std::move(gate), std::move(handler), std::move(refusal))) {
   listener_->start();
 }
 

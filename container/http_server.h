@@ -2,8 +2,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "container/asio.h"
 
@@ -13,7 +16,7 @@ namespace roombox {
 struct HttpRequest {
   std::string_view method;
   std::string_view target;
-  std::string_view body;
+  std::string_view body;                                          ///< Empty until it has been read.
   std::function<std::string_view(std::string_view name)> header;  ///< Empty where the header is absent.
 };
 
@@ -21,6 +24,25 @@ struct HttpResponse {
   unsigned status;
   std::string content_type;
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< Others than those of the body.
+};
+
+/// A body that is sent as it comes.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+
+  enum class Next {
+    Now,    ///< There is more to send.
+    Later,  ///< There will be: Exchange::wake tells when.
+    End,    ///< That was all.
+    Break,  ///< There was more, but it cannot be had: the connection is cut, so that nobody takes it for
+            ///< whole.
+  };
+
+  /// Appends what is to be sent next, some hundred KiB at most, and may append nothing. Called when all that
+  /// was appended before has been taken by the connection: so the source is never ahead of its reader.
+  virtual Next fill(std::string& out) = 0;
 };
 
 /// One request and its one response. Keep it until it was answered.
@@ -32,7 +54,14 @@ class Exchange {
   /// Answers, once. Nothing happens where the client has left.
   virtual void respond(HttpResponse response) = 0;
 
-  /// Calls back, once, if the client leaves before it was answered.
+  /// Answers, once, with a body from a source, which is kept until its end or until the client leaves. The
+  /// request is no longer there afterwards.
+  virtual void stream(HttpResponse head, std::shared_ptr<BodySource> source) = 0;
+
+  /// Asks a source that said Later again. Does nothing at any other time.
+  virtual void wake() = 0;
+
+  /// Calls back, once, if the client leaves before it has all of the answer.
   virtual void on_abandoned(std::function<void()> callback) = 0;
 };
 
@@ -42,13 +71,20 @@ class HttpListener;
 class HttpServer {
  public:
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+  /// What a request's head tells, before its body is read.
+  struct Verdict {
+    enum class Caller { Known, Unknown } caller;
+    std::optional<HttpResponse> refusal;
+  };
+  using Gate = std::function<Verdict(const HttpRequest&)>;
   /// Words the server's own refusals: a request that is malformed (400), too large (413) or has too large a
   /// header (431).
   using Refusal = std::function<HttpResponse(unsigned status)>;
 
-  /// Listens at once. Throws boost::system::system_error where it cannot.
-  HttpServer(asio::io_context& io, const std::string& address, unsigned short port, Handler handler,
-             Refusal refusal);
+  /// Listens at once. Throws boost::system::system_error where it cannot. When all connections are taken,
+  /// one of a caller that has not made itself known is closed for the next.
+  HttpServer(asio::io_context& io, const std::string& address, unsigned short port, Gate gate,
+             Handler handler, Refusal refusal);
   ~HttpServer();
 
   /// The port listened on: the one asked for, or the one chosen where that was 0.

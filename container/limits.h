@@ -14,6 +14,31 @@ using namespace std::chrono_literals;
 /// Bytes taken from a pipe at once: its default capacity (pipe(7)), so that one read empties it.
 inline constexpr std::size_t kReadChunk = 64u << 10;
 
+/// Bytes kept of the end of an execution's output, for readers that come later or fall behind, and changes
+/// from one stream to the other kept with them: each costs 16 bytes.
+inline constexpr std::size_t kKeptOutput = 1u << 20;
+inline constexpr std::size_t kKeptRuns = 16u << 10;
+
+/// Bytes that a command may be ahead of the client that it streams to.
+inline constexpr std::size_t kStreamBehind = 512u << 10;
+
+/// Bytes given to a connection at once.
+inline constexpr std::size_t kStreamFill = 256u << 10;
+
+/// A stream that has nothing to say pings this often. A client that has left is noticed by nothing but a
+/// write that fails, at each of the servers between it and the agent in turn; at this pace the last of three
+/// knows within a second.
+inline constexpr std::chrono::milliseconds kPing = 250ms;
+
+/// Bytes of stdin that wait for a command to read them.
+inline constexpr std::size_t kStdinQueue = 4u << 20;
+
+/// How long the records feed stays open with nothing to tell.
+inline constexpr std::chrono::seconds kFeedIdle = 5s;
+
+/// Bytes of ended executions' output that wait for the object to store them; with more, no new one starts.
+inline constexpr std::size_t kUnstoredOutput = 64u << 20;
+
 /// Reads from one pipe before other events get their turn.
 inline constexpr int kReadsPerTurn = 8;
 
@@ -28,6 +53,10 @@ inline constexpr int kUndecidedPasses = 4;
 /// Passes of one kill that may each meet processes, since they are forked as fast as they are killed, before
 /// the sandbox is stopped for a pass that meets them all.
 inline constexpr int kMetPasses = 2;
+
+/// Passes in which a tree is stopped before it is killed; a fork bomb that has run out of room to fork in
+/// stands still after a few.
+inline constexpr int kHoldPasses = 20;
 
 /// Processes whose death one round of a tree kill awaits at once; the next round takes the rest.
 inline constexpr std::size_t kKillBatch = 256;
@@ -56,6 +85,9 @@ inline constexpr std::size_t kConnections = 8192;
 /// How long a request may take to arrive, a reply to be taken, and an idle connection to be kept.
 inline constexpr std::chrono::seconds kHttpTransfer = 60s;
 inline constexpr std::chrono::seconds kHttpIdle = 180s;
+
+/// How long the reader of a stream may take nothing before it counts as gone.
+inline constexpr std::chrono::minutes kHttpStall = 10min;
 
 /// How long a refused client may go on sending before it is cut off.
 inline constexpr std::chrono::seconds kHttpLinger = 5s;

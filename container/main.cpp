@@ -68,8 +68,8 @@ int serve(const Options& options) {
       io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ), options.kill});
   AgentApi api(engine, token);
   HttpServer server(
-      io, options.address, options.port, [&](auto exchange) { api.handle(std::move(exchange)); },
-      AgentApi::refusal);
+      io, options.address, options.port, [&](const HttpRequest& head) { return api.judge(head); },
+      [&](auto exchange) { api.handle(std::move(exchange)); }, AgentApi::refusal);
   Termination termination(io, engine);
   log::info("listening on " + options.address + ":" + std::to_string(server.port()) + ", boot " +
             engine.boot_id() + ", kills by " +

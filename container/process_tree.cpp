@@ -66,6 +66,11 @@ bool is_alive(std::string_view status) {
   return (letter != "Z" && letter != "X") || parse<int>(next_token(threads)).value_or(0) > 1;
 }
 
+bool is_stopped(std::string_view status) {
+  auto state = line(status, "\nState:");
+  return next_token(state) == "T";
+}
+
 /// A /proc/pid/status. Its Groups line comes after a name of 16 bytes at most and a few numbers, so the first
 /// pages hold it, unless a process has thousands of groups, which ours have not.
 std::optional<std::string_view> read_status(int proc, const char* pid, std::array<char, 8192>& buffer) {
@@ -127,8 +132,7 @@ std::unordered_set<pid_t> stopped_processes() {
   std::array<char, 8192> buffer;
   for_each_process([&](pid_t pid, const char* name, int proc) {
     const auto status = read_status(proc, name, buffer);
-    auto state = line(status.value_or(""), "\nState:");
-    if (next_token(state) == "T") stopped.insert(pid);
+    if (status && is_stopped(*status)) stopped.insert(pid);
   });
   return stopped;
 }
@@ -290,7 +294,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
                     : kill->undecided && ++kill->undecided_passes >= limits::kUndecidedPasses)
         stubborn.push_back(kill);
     }
-    if (!stubborn.empty() && ::getpid() == 1) look_stopped(stubborn);
+    if (!stubborn.empty()) ::getpid() == 1 ? look_stopped(stubborn) : look_held(stubborn);
     for (const auto& kill : kills) conclude(kill);
   }
 
@@ -353,6 +357,26 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     for_each_process([&](pid_t pid, const char*, int) {
       if (pid != 1 && !stopped_before.contains(pid)) ::kill(pid, SIGCONT);
     });
+  }
+
+  /// The same where others are about that may not be stopped: stops the trees alone, pass by pass, until none
+  /// of them runs. A process that is killed gives its place under RLIMIT_NPROC to the next fork, and so a
+  /// fork bomb can outlast the kill of each; one that is stopped keeps it, and the bomb runs out of places.
+  void look_held(const Kills& kills) {
+    std::unordered_map<gid_t, MarkKill*> by_mark;
+    for (const auto& kill : kills) by_mark[kill->mark] = kill.get();
+    std::array<char, 8192> buffer;
+    bool some_ran = true;
+    for (int pass = 0; some_ran && pass < limits::kHoldPasses; ++pass) {
+      some_ran = false;
+      for_each_process([&](pid_t pid, const char* name, int proc) {
+        const sys::Fd pidfd = open_pidfd(pid);
+        const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
+        if (!status || !find_by_mark(by_mark, *status) || !is_alive(*status) || is_stopped(*status)) return;
+        some_ran |= send_signal(pidfd, SIGSTOP);
+      });
+    }
+    look(kills);
   }
 
   static MarkKill* find_by_mark(const std::unordered_map<gid_t, MarkKill*>& by_mark,

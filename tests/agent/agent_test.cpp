@@ -1,158 +1,11 @@
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <string>
 
-#include "container/sys/fd.h"
+#include "tests/agent/agent_process.h"
 #include "wasm/protocol/limits.h"
-
-// The agent as a process, over its socket.
 
 namespace roombox {
 namespace {
-
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-using testing::HasSubstr;
-using testing::StartsWith;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSlackKib = 512 << 10;  // the sanitizer keeps freed memory, 256 MiB of it
-#else
-constexpr int kSlackKib = 4 << 10;
-#endif
-
-/// A connection to the agent.
-class Client {
- public:
-  explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const timeval limit{20, 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-
-  void send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
-
-  /// One response, head and body; what is there of it where the connection ends first.
-  std::string receive() {
-    for (;;) {
-      const auto head_end = buffer_.find("\r\n\r\n");
-      if (head_end != buffer_.npos) {
-        const auto field = buffer_.find("Content-Length: ");
-        const auto size = head_end + 4 + (field < head_end ? std::stoul(buffer_.substr(field + 16)) : 0);
-        if (buffer_.size() >= size) {
-          auto response = buffer_.substr(0, size);
-          buffer_.erase(0, size);
-          return response;
-        }
-      }
-      if (!fill()) return std::exchange(buffer_, {});
-    }
-  }
-
-  /// Whether the agent closes, without a byte more.
-  bool is_closed() { return buffer_.empty() && !fill() && buffer_.empty(); }
-
- private:
-  bool fill() {
-    char bytes[65536];
-    const auto size = ::recv(socket_.get(), bytes, sizeof bytes, 0);
-    if (size > 0) buffer_.append(bytes, static_cast<std::size_t>(size));
-    return size > 0;
-  }
-
-  sys::Fd socket_;
-  std::string buffer_;
-};
-
-std::string post(std::string_view body, std::string_view headers = "") {
-  return "POST /executions HTTP/1.1\r\nHost: sandbox\r\nContent-Type: application/json\r\nRoombox-Sandbox: "
-         "sandbox-r1\r\n" +
-         std::string(headers) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-         std::string(body);
-}
-
-class AgentTest : public testing::Test {
- protected:
-  AgentTest() { start(""); }
-  ~AgentTest() override { stop(SIGKILL); }
-
-  /// @param wrapper what the agent is started by; nothing for directly
-  void start(const std::string& token, std::vector<std::string> wrapper = {}) {
-    int ends[2];
-    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    std::string workspace = "/tmp/roombox-agent-test", secret = "ROOMBOX_AGENT_TOKEN=" + token;
-    char agent[] = AGENT_BINARY, port_option[] = "--port=0", address[] = "--address=127.0.0.1";
-    std::string workspace_option = "--workspace=" + workspace;
-    std::vector<char*> argv;
-    for (auto& word : wrapper) argv.push_back(word.data());
-    argv.insert(argv.end(), {agent, port_option, address, workspace_option.data(), nullptr});
-    char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
-    char* environment[] = {path, secret.data(), nullptr};
-    ASSERT_EQ(::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environment), 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    log_ = sys::Fd(ends[0]);
-    std::string line;
-    for (char c; ::read(log_.get(), &c, 1) == 1 && c != '\n';) line += c;
-    const auto at = line.find("127.0.0.1:");
-    ASSERT_NE(at, line.npos) << line;
-    port_ = std::stoi(line.substr(at + 10));
-  }
-
-  /// The wait status of the agent.
-  int stop(int signal) {
-    int status = -1;
-    if (pid_ > 0) {
-      ::kill(pid_, signal);
-      ::waitpid(pid_, &status, 0);
-    }
-    pid_ = 0;
-    return status;
-  }
-
-  Client connect() const { return Client(port_); }
-  std::string call(std::string_view request) const {
-    auto client = connect();
-    client.send(request);
-    return client.receive();
-  }
-
-  std::string proc(const std::string& file) const {
-    std::ifstream in("/proc/" + std::to_string(pid_) + "/" + file);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  pid_t pid_ = 0;
-  int port_ = 0;
-  sys::Fd log_;
-};
 
 TEST_F(AgentTest, IsHealthyAndKnowsItsVersion) {
   EXPECT_THAT(call("GET /health HTTP/1.1\r\nHost: x\r\n\r\n"), testing::EndsWith("\r\n\r\nok"));
@@ -264,7 +117,7 @@ TEST_F(AgentTest, EndsAtOnceOnSigtermWithItsCommands) {
 
 TEST_F(AgentTest, AsPid1KillsATreeThatForksFasterThanItCanBeSeen) {
   stop(SIGKILL);
-  start("", {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"});
+  start("", {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}, {"--kill=mark"});
   std::filesystem::copy_file(FORK_CHAIN_BINARY, "/tmp/roombox-agent-test/fork_chain",
                              std::filesystem::copy_options::overwrite_existing);
   call(post(R"({"cmd":"setsid bash -c 'sleep 59 & kill -STOP $!; wait' >/dev/null 2>&1 &"})"));

@@ -78,7 +78,8 @@ class EngineTest : public testing::Test {
   /// Starts a command; `ended` is filled in when it ends.
   std::shared_ptr<Execution> start(ExecRequest request, std::optional<Ended>& ended) {
     const auto began = Clock::now();
-    return engine_->start(std::move(request), [&ended, began](const Execution& execution) {
+    const auto started = engine_->start(std::move(request));
+    started->when_ended([&ended, began](const Execution& execution) {
       const auto view = execution.view();
       ended = Ended{view.status,
                     view.exit_code,
@@ -90,6 +91,7 @@ class EngineTest : public testing::Test {
                     std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began)};
       if (view.signal) ended->signal = std::string(*view.signal);
     });
+    return started;
   }
 
   template <typename Condition>

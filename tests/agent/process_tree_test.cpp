@@ -189,29 +189,6 @@ TEST_P(TreesTest, OutrunOneThatForksAsItIsKilled) {
   EXPECT_EQ(alive_with(started.tree.mark()), 0);
 }
 
-TEST_P(TreesTest, EndAForkBombAndTheNextCommandWorks) {  // 89
-  constexpr rlim_t kLimit = 600;
-  const auto limited = [](SpawnRequest& request) { request.limits.processes = {kLimit, kLimit}; };
-  auto& bomb = start(":(){ :|:& };: 2>/dev/null", limited);
-  int alive = 0;
-  ASSERT_TRUE(run_until(io_, [&] {
-    asio::post(io_, [] {});  // looked at all the time: nothing tells of its progress
-    return (alive = alive_with(bomb.tree.mark())) > static_cast<int>(kLimit) / 2;
-  }));
-  EXPECT_LE(alive, static_cast<int>(kLimit));
-  // While it rages, another still gets its shell.
-  auto& beside = start("echo beside", limited);
-  ASSERT_TRUE(run_until(io_, [&] { return beside.exit.has_value() && beside.out_ended; }));
-  EXPECT_EQ(beside.out, "beside\n");
-  const auto began = Clock::now();
-  EXPECT_EQ(kill(bomb), TreeDeath::Complete);
-  RecordProperty("kill_ms", static_cast<int>((Clock::now() - began) / 1ms));
-  EXPECT_EQ(alive_with(bomb.tree.mark()), 0);
-  auto& next = start("sh -c 'echo ok'", limited);
-  ASSERT_TRUE(run_until(io_, [&] { return next.exit.has_value() && next.out_ended; }));
-  EXPECT_EQ(next.out, "ok\n");
-}
-
 TEST_P(TreesTest, AreKilledManyAtOnceInTheTimeOfFew) {
   constexpr int kCount = 150;
   for (int i = 0; i < kCount; ++i) start("sleep 60 & sleep 60 & echo ready; wait");

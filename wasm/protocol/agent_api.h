@@ -33,7 +33,7 @@ inline constexpr std::string_view kKill = "/kill";
 /// of more as they end; it ends by itself. A newer call ends an older one.
 inline constexpr std::string_view kRecords = "/records";
 
-/// `POST`: ids, one a line, of executions whose records are kept elsewhere now; the agent forgets them.
+/// `POST`: ids, one a line, of executions whose records are kept elsewhere now; the agent forgets them. 200.
 inline constexpr std::string_view kRecordsStored = "/records/stored";
 
 /// `GET`, without a token: 200 once the agent takes commands.

@@ -44,6 +44,16 @@ inline constexpr std::string_view kPositionLost =
 inline constexpr std::string_view kKeyReused =
     "the Idempotency-Key was used for another body within 24 hours; nothing ran, use a new key";
 
+// What an agent says to that.
+inline constexpr std::string_view kUnauthorized = "unauthorized";
+inline constexpr std::string_view kNoAgentCall = "not found - the agent has no such call";
+inline constexpr std::string_view kSameId = "an execution of this ID is there already";
+inline constexpr std::string_view kRecordsFull =
+    "too much output waits to be stored; the command did not run, try again in a few seconds";
+inline constexpr std::string_view kStdinClosed = "the stdin of the execution is closed";
+inline constexpr std::string_view kStdinFull =
+    "the execution has not read its input yet; nothing was written, try again when it has";
+
 // The path, the query and headers.
 inline constexpr std::string_view kRoomId =
     "A room ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
