@@ -1,0 +1,135 @@
+#include "tests/agent/bench/floor.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "tests/agent/bench/connection.h"
+
+namespace roombox::bench::floor {
+namespace {
+
+/// A child by posix_spawn, with /dev/null as its stdin.
+/// @param err -1 leaves it this process's own
+pid_t spawn(std::vector<std::string> command, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  if (err >= 0) ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  std::vector<char*> argv;
+  for (auto& argument : command) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  char path[] = "PATH=/usr/bin:/bin";
+  char* environment[] = {path, nullptr};
+  pid_t pid;
+  const int failure = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environment);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) fail(command[0] + ": " + std::generic_category().message(failure));
+  return pid;
+}
+
+void await(pid_t pid) {
+  int status;
+  must("waitpid", ::waitpid(pid, &status, 0));
+  if (status != 0) fail("a command of the floor failed");
+}
+
+void drain(Fd out, Fd err) {
+  std::array<Fd, 2> ends{std::move(out), std::move(err)};
+  pollfd pipes[] = {{ends[0].get(), POLLIN, 0}, {ends[1].get(), POLLIN, 0}};
+  char bytes[4096];
+  for (int open = 2; open > 0;) {
+    must("poll", ::poll(pipes, 2, -1));
+    for (auto& pipe : pipes) {
+      if (pipe.fd < 0 || pipe.revents == 0 || ::read(pipe.fd, bytes, sizeof bytes) > 0) continue;
+      pipe.fd = -1;  // no longer looked at
+      --open;
+    }
+  }
+}
+
+std::pair<Fd, Fd> open_pipe() {
+  int ends[2];
+  must("pipe2", ::pipe2(ends, O_CLOEXEC));
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+void run_once(const std::string& shell) {
+  auto [out, out_write] = open_pipe();
+  auto [err, err_write] = open_pipe();
+  const pid_t pid = spawn({shell, "-c", "true"}, out_write.get(), err_write.get());
+  out_write.reset();
+  err_write.reset();
+  drain(std::move(out), std::move(err));
+  await(pid);
+}
+
+std::pair<Fd, Fd> unix_pair() {
+  int ends[2];
+  must("socketpair", ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+std::pair<Fd, Fd> tcp_pair() {
+  Fd listener(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  must("bind", ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size));
+  must("listen", ::listen(listener.get(), 1));
+  must("getsockname", ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size));
+  Fd reading = connect_to(ntohs(address.sin_port));
+  return {std::move(reading), Fd(must("accept4", ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)))};
+}
+
+}  // namespace
+
+std::string shell() {
+  return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+}
+
+void run(int count, int threads) {
+  const std::string path = shell();
+  if (threads == 1) {  // a thread of its own would be part of what is measured
+    for (int i = 0; i < count; ++i) run_once(path);
+    return;
+  }
+  std::atomic<int> left = count;
+  std::atomic<bool> failed = false;
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; ++i) {
+    running.emplace_back([&] {
+      try {
+        while (left.fetch_sub(1) > 0) run_once(path);
+      } catch (const std::exception&) {
+        failed = true;
+      }
+    });
+  }
+  for (auto& thread : running) thread.join();
+  if (failed) fail("the floor could not run a command");
+}
+
+Cat::Cat(const std::string& file, Socket kind) {
+  auto [reading, writing] = kind == Socket::Tcp ? tcp_pair() : unix_pair();
+  pid_ = spawn({"/bin/cat", file}, writing.get(), -1);
+  output_ = std::move(reading);
+}
+
+Cat::~Cat() {
+  output_.reset();
+  ::waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace roombox::bench::floor

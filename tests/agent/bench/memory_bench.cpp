@@ -1,0 +1,133 @@
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/agent/bench/bench.h"
+#include "tests/agent/bench/connection.h"
+#include "tests/agent/bench/records_feed.h"
+#include "tests/agent/bench/sse.h"
+
+namespace roombox::bench {
+namespace {
+
+constexpr Target kGrowth{Target::Bound::AtMost, 4};  // MiB
+constexpr char kId[] = "exec_00000000000000000001";
+/// What the slow reader takes, in eight steps a second.
+constexpr std::size_t kBytesPerSecond = 64u << 10;
+constexpr std::chrono::milliseconds kStep{125};
+
+/// An agent of its own, so that each measurement begins with an idle one.
+class Watched {
+ public:
+  explicit Watched(const Options& options) : agent(agent_command(options.agent)) {
+    Connection(agent.port()).exchange(get("/health"));
+    idle_ = process_status(agent.pid(), "VmRSS");
+    std::ofstream("/proc/" + std::to_string(agent.pid()) + "/clear_refs")
+        << 5;  // the peak begins anew: proc(5)
+  }
+
+  void note_running() { running_ = peak(); }
+
+  /// @param load what has gone on in the agent
+  void print(const std::string& load) const {
+    bench::print({load + ": idle, KiB", static_cast<double>(idle_), {}, {}, 0, {}, {}});
+    print_growth("  the most while it ran; MiB more", running_);
+    print_growth("  with its end and record; MiB more", peak());
+  }
+
+  const ServerProcess agent;
+
+ private:
+  long peak() const { return process_status(agent.pid(), "VmHWM"); }
+
+  void print_growth(const std::string& name, long resident) const {
+    const double growth = static_cast<double>(resident - idle_) / 1024;
+    bench::print({name, static_cast<double>(resident), {}, {}, 0, growth, kGrowth});
+  }
+
+  long idle_ = 0, running_ = 0;
+};
+
+std::string yes(const Options& options, const char* mode, std::string_view headers = {}) {
+  const nlohmann::json body{{"cmd", "yes"}, {mode, true}, {"timeout_ms", 1000 * options.seconds}};
+  return post("/executions", body.dump(), headers);
+}
+
+Connection::Response start_detached(const ServerProcess& agent, const Options& options) {
+  auto response = Connection(agent.port())
+                      .exchange(yes(options, "detach", "Roombox-Execution: " + std::string(kId) + "\r\n"));
+  if (response.status != 202) fail("not detached: " + response.head + response.body);
+  return response;
+}
+
+/// A client that takes less of a stream than its command writes.
+class SlowReader {
+ public:
+  SlowReader(const ServerProcess& agent, const Options& options)
+      : connection_(agent.port(), kBytesPerSecond), events_([this](const SseEvent& event) {
+          if (event.name == "exit") end_ = event.data;
+        }) {
+    connection_.send(yes(options, "stream"));
+    if (const auto head = connection_.receive_head(); head.status != 200) fail("no stream: " + head.head);
+  }
+
+  void read_slowly(Clock::time_point until) {
+    for (auto next = Clock::now() + kStep; Clock::now() < until; next += kStep) {
+      for (std::size_t left = kBytesPerSecond / 8; left > 0;) {
+        const auto bytes = connection_.receive_body(left);
+        if (bytes.empty()) fail("yes ended early: " + end_.substr(0, 200));
+        events_.take(bytes);
+        left -= bytes.size();
+      }
+      std::this_thread::sleep_until(next);  // the pace itself
+    }
+  }
+
+  /// Reads the rest as it comes; throws unless the end is that of a timeout.
+  void read_to_end() {
+    for (auto bytes = connection_.receive_body(); !bytes.empty(); bytes = connection_.receive_body())
+      events_.take(bytes);
+    const auto result = nlohmann::json::parse(end_).at("result");
+    if (result.at("status") != "timeout" || result.at("exitCode") != 124) fail("not a timeout: " + end_);
+  }
+
+ private:
+  Connection connection_;
+  std::string end_;
+  SseReader events_;
+};
+
+/// Waits for the record, which the agent gives once the execution has ended.
+void await_record(const ServerProcess& agent) {
+  Connection feed(agent.port());
+  feed.send(get("/records"));
+  feed.receive_head();
+  std::string buffer;
+  std::optional<Record> record;
+  while (!(record = take_record(buffer))) {
+    const auto bytes = feed.receive_body();
+    if (bytes.empty()) fail("the records ended without the one");
+    buffer += bytes;
+  }
+  if (record->id != kId || record->status != "timeout" || record->number("exit_code") != 124)
+    fail("not the record of a timeout: " + record->id + " " + record->status);
+  if (record->number("total") < 100ll << 20) fail("the command was held back with nobody attached");
+}
+
+}  // namespace
+
+void bench_memory(const Options& options) {
+  Watched streamed(options), detached(options);
+  const auto almost = Clock::now() + std::chrono::seconds(options.seconds) - kStep;
+  start_detached(detached.agent, options);
+  SlowReader reader(streamed.agent, options);
+  reader.read_slowly(almost);
+  streamed.note_running();
+  detached.note_running();
+  reader.read_to_end();
+  await_record(detached.agent);
+  const std::string command = "yes, " + std::to_string(options.seconds) + " s, ";
+  streamed.print(command + "read slowly");
+  detached.print(command + "detached");
+}
+
+}  // namespace roombox::bench
