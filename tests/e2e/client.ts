@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { request as httpRequest } from "node:http";
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import { inject } from "vitest";
 
 /** What an exec call answers: the reference's fields, and ours. */
 export interface ExecResult {
   id: string;
-  status: string;
+  status: "running" | "completed" | "timeout" | "cancelled" | "failed";
   exitCode: number | null;
   signal: string | null;
   success: boolean;
@@ -16,6 +17,7 @@ export interface ExecResult {
   command: string;
   duration: number;
   timestamp: string;
+  finishedAt: string | null;
 }
 
 export const origin = () => inject("origin");
@@ -42,6 +44,80 @@ export async function exec(room: string, cmd: string, options: object = {}): Pro
   if (response.status !== 200) throw new Error(`${response.status} ${body}`);
   return JSON.parse(body).result;
 }
+
+/** Calls any path of the API; a body that is an object goes as JSON. */
+export async function call(
+  method: string,
+  path: string,
+  body?: object | string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const isJson = typeof body === "object";
+  return fetch(origin() + path, {
+    method,
+    headers: { ...(isJson ? { "content-type": "application/json" } : {}), ...headers },
+    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : body }),
+  });
+}
+
+/** The same, for an answer of JSON with that status. */
+export async function callJson(status: number, ...request: Parameters<typeof call>) {
+  const response = await call(...request);
+  const text = await response.text();
+  if (response.status !== status) throw new Error(`${response.status} instead of ${status}: ${text}`);
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it as it is
+  return JSON.parse(text) as any;
+}
+
+const executionsPath = (room: string) => `/api/rooms/${room}/sandbox/executions`;
+export const executionPath = (room: string, id: string) => `${executionsPath(room)}/${id}`;
+
+/** Starts a command that outlives the call; its id. */
+export async function detach(room: string, cmd: string, options: object = {}): Promise<string> {
+  const { result } = await callJson(202, "POST", `/api/rooms/${room}/sandbox/exec`, { cmd, detach: true, ...options });
+  return result.id;
+}
+
+/** A record as it stands. */
+export const record = async (room: string, id: string): Promise<ExecResult> =>
+  (await callJson(200, "GET", executionPath(room, id))).result;
+
+/** The record of an execution that ends by itself, once it has; its events tell when. */
+export async function ended(room: string, id: string): Promise<ExecResult> {
+  await (await call("GET", `${executionPath(room, id)}/events`)).text();
+  return record(room, id);
+}
+
+/** An event as an ordinary parser reads it, its data parsed. */
+export interface Event {
+  event: string;
+  id: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it as it is
+  data: any;
+}
+
+/** The events of a response, as they come. */
+export async function* events(response: Response): AsyncGenerator<Event> {
+  if (!response.body) throw new Error("no body");
+  const messages = response.body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(new EventSourceParserStream());
+  for await (const { event, id, data } of messages as unknown as AsyncIterable<EventSourceMessage>)
+    yield { event: event ?? "message", id: Number(id), data: JSON.parse(data) };
+}
+
+export async function allEvents(response: Response): Promise<Event[]> {
+  const all: Event[] = [];
+  for await (const event of events(response)) all.push(event);
+  return all;
+}
+
+/** What the events say that a stream wrote. */
+export const textOf = (all: Event[], stream: "stdout" | "stderr") =>
+  all
+    .filter(({ event }) => event === stream)
+    .map(({ data }) => data.data)
+    .join("");
 
 export async function remove(room: string): Promise<{ sandboxName: string; deleted: boolean }> {
   const response = await fetch(`${origin()}/api/rooms/${room}`, { method: "DELETE" });

@@ -22,6 +22,7 @@ it("answers the example", async () => {
       command: "echo 'Hello from sandbox'",
       duration: expect.any(Number),
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      finishedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     },
     sandboxName: "sandbox-room-123",
   });
@@ -36,7 +37,7 @@ it("answers 400 when validation fails", async () => {
 });
 
 it("answers 404 when the room id is missing or the path is wrong", async () => {
-  for (const path of ["/api/rooms//sandbox/exec", "/api/rooms/", "/api/rooms"]) {
+  for (const path of ["/api/rooms//sandbox/exec", "/api/rooms/"]) {
     const answer = await json(await fetch(origin() + path, { method: "POST" }));
     expect(answer).toEqual({ status: 404, body: { error: "not found - room ID is required", code: "not_found" } });
   }
