@@ -60,7 +60,7 @@ void Execution::start(SpawnRequest spawn_request) {
   watch_launch(std::move(spawned->launched), std::move(directory), std::move(shell));
   context_.reaper.watch(pid_, std::move(spawned->pidfd),
                         [self = shared_from_this()](Exit exit) { self->on_exit(exit); });
-  // Bound to the execution as long as it is neither over nor read by anyone.
+  // Later: the reader that releases is in the middle of what reading on would change.
   log_.on_released([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self) asio::post(self->context_.io, [self] { self->read_on(); });

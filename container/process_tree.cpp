@@ -111,7 +111,7 @@ bool is_shortage(int number) {
 void signal_marked(gid_t mark, int number) {
   std::array<char, 8192> buffer;
   for_each_process([&](pid_t pid, const char* name, int proc) {
-    const sys::Fd pidfd = open_pidfd(pid);  // before its status is read: see MarkKiller::visit
+    const sys::Fd pidfd = open_pidfd(pid);  // before its status is read: see MarkKiller::look
     const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
     if (status && is_alive_with_mark(*status, mark)) send_signal(pidfd, number);
   });
@@ -301,7 +301,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
   void conclude(const std::shared_ptr<MarkKill>& kill) {
     if (kill->met) return await_death(kill);
     // Twice, for one that slipped behind a pass without being seen to go. Outside of a PID namespace of our
-    // own nothing may be stopped, so there a few undecided passes must do.
+    // own others may not be stopped for a proof, so there a few undecided passes must do.
     const bool enough = kill->undecided_passes >= limits::kUndecidedPasses && ::getpid() != 1;
     if (!kill->undecided || enough) ++kill->empty_passes;
     if (kill->stopped || kill->empty_passes == 2) return finish(*kill, TreeDeath::Complete);

@@ -1,3 +1,4 @@
+import { concat } from "../worker/bytes";
 import cases from "./data/edge.json";
 
 type Part = string | { repeat: string; times: number } | { base64: string };
@@ -32,14 +33,7 @@ const encoder = new TextEncoder();
 /** The bytes of a case's body, or undefined where it has none. */
 export function bodyOf({ request: { body } }: Case): Uint8Array<ArrayBuffer> | undefined {
   if (body === undefined) return undefined;
-  const parts = (typeof body === "string" ? [body] : body).map(bytesOf);
-  const bytes = new Uint8Array(parts.reduce((size, part) => size + part.byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.byteLength;
-  }
-  return bytes;
+  return concat(...(typeof body === "string" ? [body] : body).map(bytesOf));
 }
 
 function bytesOf(part: Part): Uint8Array {

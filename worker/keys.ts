@@ -1,3 +1,4 @@
+import { concat } from "./bytes";
 import { Tables } from "./tables";
 
 /** How long a key stands for its execution. */
@@ -47,9 +48,6 @@ export class Keys {
 
 /** What makes two calls the same. */
 export async function digestOf(dialect: string, body: Uint8Array): Promise<string> {
-  const text = new TextEncoder().encode(`${dialect}\n`);
-  const bytes = new Uint8Array(text.byteLength + body.byteLength);
-  bytes.set(text);
-  bytes.set(body, text.byteLength);
+  const bytes = concat(new TextEncoder().encode(`${dialect}\n`), body);
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
 }

@@ -4,6 +4,7 @@
 
 #include "tests/agent/agent_process.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/record.h"
 
 // Streams, detached commands, their input, signals and records, as a caller of the agent sees them. Numbers
 // in comments are of inputs that broke others.
@@ -61,25 +62,19 @@ std::vector<std::string> names_of(const std::vector<Event>& events) {
   return names;
 }
 
-/// A frame of the records feed.
-struct Frame {
+/// A frame of the records feed, copied out of it.
+struct FedRecord {
   std::string id, status, head, output;
 };
 
-std::vector<Frame> frames_of(std::string text) {
-  std::vector<Frame> frames;
-  while (!text.empty()) {
-    std::istringstream line(text.substr(0, text.find('\n')));
-    Frame frame;
-    std::size_t head = 0, output = 0;
-    line >> frame.id >> frame.status >> head >> output;
-    text.erase(0, text.find('\n') + 1);
-    frame.head = text.substr(0, head);
-    frame.output = text.substr(head, output);
-    text.erase(0, head + output);
-    frames.push_back(frame);
+/// Those that are whole.
+std::vector<FedRecord> frames_of(std::string_view text) {
+  std::vector<FedRecord> records;
+  for (Frame frame; take_frame(text, frame) == FrameState::Whole;) {
+    records.push_back({std::string(frame.id), std::string(frame.status), std::string(frame.head),
+                       std::string(frame.output)});
   }
-  return frames;
+  return records;
 }
 
 class StreamingTest : public AgentTest {
@@ -114,7 +109,7 @@ class StreamingTest : public AgentTest {
   }
 
   /// The frame of an execution once it has ended, by the feed.
-  Frame ended(const std::string& id) {
+  FedRecord ended(const std::string& id) {
     auto client = connect();
     client.send(get("/records"));
     client.receive_head();

@@ -21,7 +21,7 @@ inline constexpr std::string_view kExecutions = "/executions";
 inline constexpr std::string_view kEvents = "/events";
 
 /// `/executions/{id}/stdin`, `POST`: bytes for its stdin; with the query kEof its end after them. 200 with
-/// the execution as JSON; 409 if it has ended or its stdin is closed.
+/// their number as JSON when they are taken; 409 if it has ended or its stdin is closed.
 inline constexpr std::string_view kStdin = "/stdin";
 inline constexpr std::string_view kEof = "eof=true";
 
