@@ -107,14 +107,22 @@ bool is_shortage(int number) {
   return number == EMFILE || number == ENFILE || number == ENOMEM;
 }
 
-/// Signals each process with the mark that one pass over /proc meets.
-void signal_marked(gid_t mark, int number) {
+/// Calls back with the pidfd and the status of each process that one pass over /proc meets, that lives and
+/// has a mark that `is_it`.
+template <typename Predicate, typename Visit>
+void for_each_marked(Predicate is_it, Visit visit) {
   std::array<char, 8192> buffer;
   for_each_process([&](pid_t pid, const char* name, int proc) {
     const sys::Fd pidfd = open_pidfd(pid);  // before its status is read: see MarkKiller::look
     const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
-    if (status && is_alive_with_mark(*status, mark)) send_signal(pidfd, number);
+    if (status && is_alive(*status) && any_group(*status, is_it)) visit(pidfd, *status);
   });
+}
+
+/// Signals each process with the mark that one pass meets.
+void signal_marked(gid_t mark, int number) {
+  for_each_marked([mark](gid_t group) { return group == mark; },
+                  [number](const sys::Fd& pidfd, std::string_view) { send_signal(pidfd, number); });
 }
 
 /// Signals each process in the cgroup. It has no other below it: only root could make one.
@@ -363,18 +371,15 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
   /// of them runs. A process that is killed gives its place under RLIMIT_NPROC to the next fork, and so a
   /// fork bomb can outlast the kill of each; one that is stopped keeps it, and the bomb runs out of places.
   void look_held(const Kills& kills) {
-    std::unordered_map<gid_t, MarkKill*> by_mark;
-    for (const auto& kill : kills) by_mark[kill->mark] = kill.get();
-    std::array<char, 8192> buffer;
+    std::unordered_set<gid_t> marks;
+    for (const auto& kill : kills) marks.insert(kill->mark);
     bool some_ran = true;
     for (int pass = 0; some_ran && pass < limits::kHoldPasses; ++pass) {
       some_ran = false;
-      for_each_process([&](pid_t pid, const char* name, int proc) {
-        const sys::Fd pidfd = open_pidfd(pid);
-        const auto status = pidfd ? read_status(proc, name, buffer) : std::nullopt;
-        if (!status || !find_by_mark(by_mark, *status) || !is_alive(*status) || is_stopped(*status)) return;
-        some_ran |= send_signal(pidfd, SIGSTOP);
-      });
+      for_each_marked([&](gid_t group) { return marks.contains(group); },
+                      [&](const sys::Fd& pidfd, std::string_view status) {
+                        if (!is_stopped(status)) some_ran |= send_signal(pidfd, SIGSTOP);
+                      });
     }
     look(kills);
   }

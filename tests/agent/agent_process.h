@@ -164,7 +164,10 @@ class AgentTest : public testing::Test {
     std::string workspace = "/tmp/roombox-agent-test", secret = "ROOMBOX_AGENT_TOKEN=" + token;
     char agent[] = AGENT_BINARY, port_option[] = "--port=0", address[] = "--address=127.0.0.1";
     std::string workspace_option = "--workspace=" + workspace;
+    // So that a test that crashes leaves no agent, which would hold its output open.
+    std::string dies_with_us[] = {"setpriv", "--pdeathsig=KILL"};
     std::vector<char*> argv;
+    for (auto& word : dies_with_us) argv.push_back(word.data());
     for (auto& word : wrapper) argv.push_back(word.data());
     argv.insert(argv.end(), {agent, port_option, address, workspace_option.data()});
     for (auto& option : options) argv.push_back(option.data());

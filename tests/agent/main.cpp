@@ -9,8 +9,7 @@
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (::geteuid() != 0 && !::testing::GTEST_FLAG(list_tests)) {
-    std::fputs("agent_tests: run them as root: they start commands as another user, as the agent does\n",
-               stderr);
+    std::fputs("run these tests as root: they start commands as another user, as the agent does\n", stderr);
     return 1;
   }
   roombox::prepare_signals();

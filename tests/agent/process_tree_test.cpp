@@ -82,6 +82,23 @@ int alive_with(gid_t mark) {
   return count;
 }
 
+/// A copy of a binary where every user may run it, in a directory that every user may write to.
+struct Program {
+  explicit Program(const std::filesystem::path& binary)
+      : directory(std::filesystem::temp_directory_path() /
+                  (binary.filename().string() + std::to_string(::getpid()))),
+        path(directory / binary.filename()) {
+    std::filesystem::create_directory(directory);
+    ::chmod(directory.c_str(), 0777);
+    std::filesystem::copy_file(binary, path, std::filesystem::copy_options::overwrite_existing);
+  }
+  Program(const Program&) = delete;
+  ~Program() { std::filesystem::remove_all(directory); }
+
+  const std::filesystem::path directory;
+  const std::string path;
+};
+
 /// The same promises by both ways to kill. Fork bombs and other hogs have a uid of their own, so that they
 /// take nothing from other tests of the moment.
 class TreesTest : public testing::TestWithParam<KillMethod> {
@@ -209,16 +226,12 @@ TEST_P(TreesTest, AreKilledManyAtOnceInTheTimeOfFew) {
 
 TEST_P(TreesTest, EndATreeThatForksFasterThanItCanBeSeen) {
   if (GetParam() == KillMethod::Mark && ::getpid() != 1)
-    GTEST_SKIP() << "by marks only as PID 1: ctest's agent_tests_as_pid1";
-  const auto directory = std::filesystem::temp_directory_path() / ("chain" + std::to_string(::getpid()));
-  std::filesystem::create_directory(directory);
-  ::chmod(directory.c_str(), 0777);
-  std::filesystem::copy_file(FORK_CHAIN_BINARY, directory / "fork_chain",
-                             std::filesystem::copy_options::overwrite_existing);
+    GTEST_SKIP() << "by marks only as PID 1: ctest's engine_tests_as_pid1";
+  const Program program(FORK_CHAIN_BINARY);
   auto& stopped = start_until_ready("sleep 59 & kill -STOP $!; echo ready; wait");
   for (int round = 0; round < 3; ++round) {
-    const std::string count = directory / ("count" + std::to_string(round));
-    auto& chain = start("cd " + directory.string() + "; exec ./fork_chain " + count);
+    const std::string count = program.directory / ("count" + std::to_string(round));
+    auto& chain = start("exec " + program.path + " " + count);
     const auto counted = [&] {
       unsigned value = 0;
       const sys::Fd file(::open(count.c_str(), O_RDONLY | O_CLOEXEC));
@@ -238,7 +251,18 @@ TEST_P(TreesTest, EndATreeThatForksFasterThanItCanBeSeen) {
               testing::HasSubstr("State:\tS"))
       << "who was not stopped before still runs";
   kill(stopped);
-  std::filesystem::remove_all(directory);
+}
+
+TEST_P(TreesTest, EndAForkBombAndTheNextCommandWorks) {
+  const Program bomb(FORK_BOMB_BINARY);
+  const auto limit = [](SpawnRequest& request) { request.limits.processes = {300, 300}; };
+  auto& started = start("exec " + bomb.path + " 20", limit);
+  ASSERT_TRUE(run_until(io_, [&] { return started.out == "ready\n"; }));
+  EXPECT_EQ(kill(started), TreeDeath::Complete);
+  EXPECT_EQ(alive_with(started.tree.mark()), 0);
+  auto& next = start("/bin/echo ok; :", limit);
+  ASSERT_TRUE(run_until(io_, [&] { return next.exit && next.out_ended; }));
+  EXPECT_EQ(next.out, "ok\n");
 }
 
 TEST_P(TreesTest, ArePassedASignalEachProcess) {

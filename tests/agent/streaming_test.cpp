@@ -137,14 +137,14 @@ class StreamingTest : public AgentTest {
 TEST_F(StreamingTest, TellsStartOutputAndExit) {
   const auto events = stream(R"({"cmd":"echo out; sleep 0.05; echo err >&2; exit 3","stream":true})");
   EXPECT_THAT(names_of(events), ElementsAre("start", "stdout", "stderr", "exit"));
-  EXPECT_THAT(events[0].data.at("id").get<std::string>(), StartsWith("exec_"));
-  EXPECT_EQ(events[0].data.at("sandboxName"), "sandbox-r1");
+  EXPECT_THAT(events.at(0).data.at("id").get<std::string>(), StartsWith("exec_"));
+  EXPECT_EQ(events.at(0).data.at("sandboxName"), "sandbox-r1");
   EXPECT_EQ(text_of(events, "stdout"), "out\n");
   EXPECT_EQ(text_of(events, "stderr"), "err\n");
   const auto& result = events.back().data.at("result");
   EXPECT_EQ(result.at("exitCode"), 3);
   EXPECT_EQ(result.at("stdout"), "out\n");
-  EXPECT_EQ(result.at("id"), events[0].data.at("id"));
+  EXPECT_EQ(result.at("id"), events.at(0).data.at("id"));
   std::vector<std::uint64_t> ids;
   for (const auto& event : events) ids.push_back(event.id);
   EXPECT_THAT(ids, ElementsAre(1, 5, 9, 10));
@@ -427,7 +427,7 @@ TEST_F(StreamingTest, FeedsEachRecordUntilItIsStored) {
   client.receive_head();
   const auto frames = frames_of(client.receive_until(third));
   ASSERT_EQ(frames.size(), 1u);
-  EXPECT_EQ(frames[0].id, third);
+  EXPECT_EQ(frames.at(0).id, third);
 }
 
 TEST_F(StreamingTest, ReplacesAnEarlierFeedAndEndsAnIdleOne) {
