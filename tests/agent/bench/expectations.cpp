@@ -14,17 +14,20 @@ void Expectations::note_leaving(const std::string& id) {
   if (const auto found = awaited_.find(id); found != awaited_.end()) found->second.left_at = Clock::now();
 }
 
-void Expectations::settle(const Record& record) {
+void Expectations::settle(const Frame& frame) {
+  Record record;
+  if (!record.read(frame.head) || !record.read(frame.output)) fail("a record is damaged");
+  const ExecutionView execution = record.view();
   const std::lock_guard lock(mutex_);
-  const auto found = awaited_.find(record.id);
-  if (found == awaited_.end()) fail("a record that nobody awaits: " + record.id + " " + record.status);
+  const auto found = awaited_.find(std::string(frame.id));
+  if (found == awaited_.end()) fail("a record that nobody awaits: " + std::string(frame.id));
   const Expected& expected = found->second;
-  const std::string what = "record of " + record.field("command") + ": ";
-  if (record.status != expected.status || record.field("status") != expected.status)
-    fail(what + record.status + ", not " + expected.status);
-  if (record.number("exit_code") != expected.exit_code) fail(what + "exit code " + record.field("exit_code"));
-  if (expected.out && record.field("stdout") != *expected.out)
-    fail(what + "stdout " + record.field("stdout"));
+  const std::string what = "record of " + std::string(execution.command) + ": ";
+  if (frame.status != expected.status || name(execution.status) != expected.status)
+    fail(what + std::string(frame.status) + ", not " + expected.status);
+  if (execution.exit_code != expected.exit_code)
+    fail(what + "exit code " + std::to_string(execution.exit_code.value_or(-1)));
+  if (expected.out && execution.out != *expected.out) fail(what + "stdout " + std::string(execution.out));
   if (expected.left_at) {
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *expected.left_at);
     slowest_leaving_ = std::max(slowest_leaving_.load(), took);
@@ -92,10 +95,12 @@ void RecordsReader::read_feed(Connection& stored) {
   for (auto bytes = feed.receive_body(); !bytes.empty(); bytes = feed.receive_body()) {
     buffer += bytes;
     std::string ids;
-    while (const auto record = take_record(buffer)) {
-      expectations_.settle(*record);
-      ids += record->id + "\n";
+    std::string_view rest = buffer;
+    for (Frame frame; take_frame(rest, frame) == FrameState::Whole;) {
+      expectations_.settle(frame);
+      ids.append(frame.id).append("\n");
     }
+    buffer.erase(0, buffer.size() - rest.size());
     if (ids.empty()) continue;
     const auto response = stored.exchange(post("/records/stored", ids));
     if (response.status / 100 != 2) fail("records are not taken as stored: " + response.head);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -9,7 +10,7 @@
 #include <unordered_map>
 
 #include "tests/agent/bench/connection.h"
-#include "tests/agent/bench/records_feed.h"
+#include "wasm/protocol/record.h"
 
 namespace roombox::bench {
 
@@ -27,7 +28,7 @@ class Expectations {
   void note_leaving(const std::string& id);
 
   /// Throws where a record is not as expected, or was not expected.
-  void settle(const Record& record);
+  void settle(const Frame& frame);
 
   /// Waits until all have come. Throws after the patience.
   void await_all(std::chrono::seconds patience);

@@ -3,8 +3,8 @@
 
 #include "tests/agent/bench/bench.h"
 #include "tests/agent/bench/connection.h"
-#include "tests/agent/bench/records_feed.h"
 #include "tests/agent/bench/sse.h"
+#include "wasm/protocol/record.h"
 
 namespace roombox::bench {
 namespace {
@@ -102,15 +102,17 @@ void await_record(const ServerProcess& agent) {
   feed.send(get("/records"));
   feed.receive_head();
   std::string buffer;
-  std::optional<Record> record;
-  while (!(record = take_record(buffer))) {
+  Frame frame;
+  for (std::string_view rest; take_frame(rest, frame) != FrameState::Whole; rest = buffer) {
     const auto bytes = feed.receive_body();
     if (bytes.empty()) fail("the records ended without the one");
     buffer += bytes;
   }
-  if (record->id != kId || record->status != "timeout" || record->number("exit_code") != 124)
-    fail("not the record of a timeout: " + record->id + " " + record->status);
-  if (record->number("total") < 100ll << 20) fail("the command was held back with nobody attached");
+  Record record;
+  record.read(frame.head);
+  if (frame.id != kId || frame.status != "timeout" || record.view().exit_code != 124)
+    fail("not the record of a timeout: " + buffer.substr(0, 200));
+  if (record.view().total < 100u << 20) fail("the command was held back with nobody attached");
 }
 
 }  // namespace
