@@ -222,10 +222,7 @@ Answer result_answer(int status, const Report& report, const Record& record) {
   ExecutionView execution = record.view();
   const Error error = error_of(record);
   execution.error = execution.status == Status::Failed ? &error : nullptr;
-  std::string body;
-  body.reserve(rendered_size(execution, report.subject.sandbox));
-  append_rendered(body, execution, report.subject.sandbox, report.subject.dialect);
-  return json_answer(status, std::move(body));
+  return json_answer(status, render(execution, report.subject.sandbox, report.subject.dialect));
 }
 
 Answer answer_records(const Report& report) {

@@ -93,17 +93,6 @@ void write_v1(JsonWriter& json, const ExecutionView& execution, std::string_view
 /// More than names, numbers and punctuation of an answer take.
 constexpr std::size_t kFrame = 400;
 
-/// Bytes that the answer takes, unless its text needs many escapes: an eighth more than the text leaves room
-/// for the escapes of ordinary output, whose lines end in one; base64 is a third more than its bytes. What
-/// needs more grows the string.
-std::size_t expected_size(const ExecutionView& execution, std::string_view sandbox_name) {
-  const std::size_t output = execution.out.size() + execution.err.size();
-  const std::size_t message = execution.error != nullptr ? execution.error->message.size() : 0;
-  const std::size_t text = execution.command.size() + message;
-  const std::size_t share = execution.encoding == Encoding::Base64 ? 3 : 8;
-  return output + output / share + text + text / 8 + kFrame + execution.id.size() + sandbox_name.size();
-}
-
 std::size_t written_size(std::string_view bytes, Encoding encoding) {
   return encoding == Encoding::Base64 ? base64_size(bytes.size()) : JsonWriter::escaped_size(bytes);
 }
@@ -120,7 +109,9 @@ std::optional<Status> status_named(std::string_view wanted) {
 
 void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,
                      Dialect dialect) {
-  out.reserve(out.size() + expected_size(execution, sandbox_name));
+  // Exactly, although that takes a look at each byte: output is large, and a string that has to grow is there
+  // up to three times over while it does.
+  out.reserve(out.size() + rendered_size(execution, sandbox_name));
   JsonWriter json(out);
   switch (dialect) {
     case Dialect::Rooms:

@@ -58,8 +58,7 @@ std::string render(const ExecutionView& execution, std::string_view sandbox_name
 void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,
                      Dialect dialect);
 
-/// As many bytes as `render` gives, or a few more: for those whose memory is so scarce that a string must not
-/// grow. It looks at each byte.
+/// As many bytes as `render` gives, or a few more. It looks at each byte.
 std::size_t rendered_size(const ExecutionView& execution, std::string_view sandbox_name);
 
 /// Writes an execution as lists of rooms show it: `result` without stdout and stderr.

@@ -13,6 +13,10 @@ constexpr std::size_t kLongestLine = 64;
 
 }  // namespace
 
+std::size_t field_size(std::string_view name, std::string_view value) {
+  return name.size() + std::to_string(value.size()).size() + value.size() + 2;  // a blank, a newline
+}
+
 FieldWriter& FieldWriter::text(std::string_view name, std::string_view value) {
   out_.append(name).append(" ").append(std::to_string(value.size())).append("\n").append(value);
   return *this;

@@ -27,6 +27,9 @@ class FieldWriter {
   std::string& out_;
 };
 
+/// Bytes that a field takes.
+std::size_t field_size(std::string_view name, std::string_view value);
+
 /// Reads fields one after another. Whatever the bytes, it stays within them.
 class FieldReader {
  public:

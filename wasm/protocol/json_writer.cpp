@@ -50,6 +50,11 @@ constexpr auto kWritten = [] {
   return table;
 }();
 
+/// Bytes that it takes.
+std::size_t written_size(char byte) {
+  return static_cast<std::size_t>(kWritten[static_cast<std::uint8_t>(byte)].size);
+}
+
 constexpr std::size_t kBlock = 16;
 
 /// What a block of text consists of.
@@ -229,9 +234,19 @@ void JsonWriter::append_escaped(std::string& out, std::string_view bytes) {
 
 std::size_t JsonWriter::escaped_size(std::string_view bytes) {
   std::size_t size = 0;
+  std::array<char, kBlock> copy;
   while (!bytes.empty()) {
+    if (bytes.size() >= kBlock) {
+      const Block block = copy_block(bytes.data(), copy.data());
+      if (block.ascii) {
+        size += block.plain;
+        for (std::size_t i = block.plain; i < kBlock; ++i) size += written_size(bytes[i]);
+        bytes.remove_prefix(kBlock);
+        continue;
+      }
+    }
     if (!is_lead(static_cast<std::uint8_t>(bytes[0]))) {
-      size += static_cast<std::size_t>(kWritten[static_cast<std::uint8_t>(bytes[0])].size);
+      size += written_size(bytes[0]);
       bytes.remove_prefix(1);
       continue;
     }

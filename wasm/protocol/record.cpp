@@ -108,15 +108,31 @@ void append_output(std::string& out, const ExecutionView& execution) {
   if (!execution.runs.empty()) fields.text("runs", execution.runs);
 }
 
+namespace {
+
+/// Bytes that append_output appends.
+std::size_t output_size(const ExecutionView& execution) {
+  const std::size_t runs = execution.runs.empty() ? 0 : field_size("runs", execution.runs);
+  return field_size("stdout", execution.out) + field_size("stderr", execution.err) + runs;
+}
+
+}  // namespace
+
 void append_frame(std::string& out, const ExecutionView& execution) {
   std::string head;
   append_head(head, execution);
-  std::string output;
-  output.reserve(execution.out.size() + execution.err.size() + execution.runs.size() + 64);
-  append_output(output, execution);
-  out.append(execution.id).append(" ").append(name(execution.status)).append(" ");
-  out.append(std::to_string(head.size())).append(" ").append(std::to_string(output.size())).append("\n");
-  out.append(head).append(output);
+  const std::size_t output = output_size(execution);
+  std::string line(execution.id);
+  line.append(" ").append(name(execution.status));
+  line.append(" ")
+      .append(std::to_string(head.size()))
+      .append(" ")
+      .append(std::to_string(output))
+      .append("\n");
+  constexpr std::size_t kAfter = 64;  // for what its carrier puts behind it
+  out.reserve(out.size() + line.size() + head.size() + output + kAfter);  // large, so it must not grow
+  out.append(line).append(head);
+  append_output(out, execution);
 }
 
 FrameState take_frame(std::string_view& bytes, Frame& frame) {
