@@ -4,6 +4,20 @@
 #include <cstring>
 
 namespace roombox {
+namespace {
+
+/// Makes room for `more` bytes in what is to hold `most` at most. Once it is no longer small it gets all of
+/// its room: pages that are not touched cost nothing, while growing step by step needs the old room beside
+/// the new.
+template <typename Bytes>
+void make_room(Bytes& bytes, std::size_t more, std::size_t most) {
+  constexpr std::size_t kSmall = 32;
+  const std::size_t size = bytes.size() + more;
+  if (size > most / kSmall && bytes.capacity() < most) bytes.reserve(most);
+}
+
+}  // namespace
+
 void OutputLog::append(Stream stream, std::string_view bytes) {
   if (bytes.empty()) return;
   store(stream, bytes);
@@ -22,6 +36,7 @@ void OutputLog::wake_readers() {
 void OutputLog::store(Stream stream, std::string_view bytes) {
   std::string& stored = stored_[index(stream)];
   const std::string_view first = bytes.substr(0, caps_.stored - stored.size());
+  make_room(stored, first.size(), caps_.stored);
   stored.append(first);
   if (!truncated_) stored_runs_.add(stream, first.size());
   if (first.size() < bytes.size()) truncated_ = true;
@@ -33,6 +48,7 @@ void OutputLog::keep(Stream stream, std::string_view bytes) {
   if (bytes.size() > caps_.kept) bytes.remove_prefix(bytes.size() - caps_.kept);
   const std::uint64_t from = end_ - bytes.size();
   if (end_ <= caps_.kept) {  // it has not come around, and need not be larger than what is in it
+    make_room(ring_, bytes.size(), caps_.kept);
     ring_.insert(ring_.end(), bytes.begin(), bytes.end());
   } else {
     ring_.resize(caps_.kept);
