@@ -1,5 +1,6 @@
 #include "container/execution.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,6 +164,9 @@ void Execution::read(Stream stream) {
     if (!size || *size == 0) {
       from.open = false;
     } else {
+      if (static_cast<std::size_t>(*size) == buffer.size() && !std::exchange(from.widened, true))
+        ::fcntl(from.descriptor.native_handle(), F_SETPIPE_SZ,
+                limits::kBusyPipe);  // at worst it stays narrow
       log_.append(stream, {buffer.data(), static_cast<std::size_t>(*size)});
       if (!ended_ && log_.is_held()) return;
     }

@@ -83,6 +83,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     asio::posix::stream_descriptor descriptor;
     bool open = true;
     bool watched = false;
+    bool widened = false;
   };
 
   void watch_launch(sys::Fd launched, std::string directory, std::string shell);

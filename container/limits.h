@@ -14,6 +14,10 @@ using namespace std::chrono_literals;
 /// Bytes taken from a pipe at once: its default capacity (pipe(7)), so that one read empties it.
 inline constexpr std::size_t kReadChunk = 64u << 10;
 
+/// Bytes that a pipe holds for us once a command has filled one read: then it writes faster than we get to
+/// run, and each switch between the two of us should be worth it.
+inline constexpr int kBusyPipe = 512 << 10;
+
 /// Bytes kept of the end of an execution's output, for readers that come later or fall behind, and changes
 /// from one stream to the other kept with them: each costs 16 bytes.
 inline constexpr std::size_t kKeptOutput = 1u << 20;
@@ -39,8 +43,8 @@ inline constexpr std::chrono::seconds kFeedIdle = 5s;
 /// Bytes of ended executions' output that wait for the object to store them; with more, no new one starts.
 inline constexpr std::size_t kUnstoredOutput = 64u << 20;
 
-/// Reads from one pipe before other events get their turn.
-inline constexpr int kReadsPerTurn = 8;
+/// Reads from one pipe before other events get their turn: as many as empty it, however full.
+inline constexpr int kReadsPerTurn = kBusyPipe / kReadChunk;
 
 /// How long a killed tree may take to be gone. Only a process stuck in the kernel takes longer; the answer
 /// then does not wait for it.
