@@ -215,7 +215,8 @@ void AgentApi::write_input(ExchangePtr exchange, ExecutionPtr execution) {
 
   const std::size_t size = request.body.size();
   const bool ends = split_query(request.target).second == agent_api::kEof;
-  input->write(std::string(request.body), [exchange, dialect, size](StdinWriter::Outcome outcome) {
+  const bool taken = input->write(std::string(request.body), [exchange, dialect,
+                                                              size](StdinWriter::Outcome outcome) {
     switch (outcome) {
       case StdinWriter::Outcome::Written: {
         std::string body;
@@ -229,7 +230,7 @@ void AgentApi::write_input(ExchangePtr exchange, ExecutionPtr execution) {
             to_response(error(ErrorCode::TooManyRequests, messages::kStdinFull), dialect));
     }
   });
-  if (ends) input->close();
+  if (taken && ends) input->close();  // who was refused comes again with the same
 }
 
 void AgentApi::kill(ExchangePtr exchange, ExecutionPtr execution) {

@@ -9,15 +9,17 @@ namespace roombox {
 
 StdinWriter::StdinWriter(asio::io_context& io, sys::Fd pipe) : io_(io), pipe_(io, pipe.release()) {}
 
-void StdinWriter::write(std::string bytes, Handler done) {
+bool StdinWriter::write(std::string bytes, Handler done) {
   const auto refuse = [&](Outcome outcome) {
     asio::post(io_, [done = std::move(done), outcome] { done(outcome); });
+    return false;
   };
   if (is_closed()) return refuse(Outcome::Closed);
   if (!queue_.empty() && queued_ + bytes.size() > limits::kStdinQueue) return refuse(Outcome::Full);
   queued_ += bytes.size();
   queue_.push_back({std::move(bytes), std::move(done)});
   if (!waiting_) pump();
+  return true;
 }
 
 void StdinWriter::close() {

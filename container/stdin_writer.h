@@ -23,8 +23,8 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
   StdinWriter(asio::io_context& io, sys::Fd pipe);
 
   /// Queues bytes; calls back, from the io_context, when the pipe has taken them all, or none or some of them
-  /// and will take no more.
-  void write(std::string bytes, Handler done);
+  /// and will take no more. False where none are taken.
+  bool write(std::string bytes, Handler done);
 
   /// Ends the command's input after what is queued. Nothing can be written afterwards.
   void close();

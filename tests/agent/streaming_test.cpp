@@ -306,8 +306,10 @@ TEST_F(StreamingTest, AnswersInputOnceItIsTaken) {
   const auto stuck = detach("sleep 60");
   auto waiting = connect();
   waiting.send(post_to("/executions/" + stuck + "/stdin", std::string(1'000'000, 'x')));
-  EXPECT_THAT(call(post_to("/executions/" + stuck + "/stdin", std::string(4'000'000, 'x'))),
-              StartsWith("HTTP/1.1 429 "));
+  for (int i = 0; i < 2; ++i) {  // who is refused may come again, with the end of the input too
+    EXPECT_THAT(call(post_to("/executions/" + stuck + "/stdin?eof=true", std::string(4'000'000, 'x'))),
+                StartsWith("HTTP/1.1 429 "));
+  }
   call(post_to("/executions/" + stuck + "/kill", ""));
   EXPECT_THAT(waiting.receive(), StartsWith("HTTP/1.1 409 "));
 }
