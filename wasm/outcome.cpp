@@ -10,11 +10,13 @@
 ///                          more than limits::kListedCommand bytes are not shown, so need not be sent);
 ///                          cursor
 ///   events                 those of an ended execution's record: answered as events, after Last-Event-ID
+///   cut                    a stream of events broke off as its sandbox died: answered with its last event
 ///   result                 those of a record: answered as the exec call was that it is of
 ///   no_execution           the room has no such execution
 ///   ended                  the execution has ended, or its stdin is closed
 ///   earlier_life           it is of an earlier life of the sandbox
 ///   position_lost          the events after that id are no longer kept
+///   key_spent              the record of the execution that the Idempotency-Key came with is no longer kept
 ///   key_reused             the Idempotency-Key came with another body before
 ///   start_failed, start_timeout, at_capacity, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
@@ -69,7 +71,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 10> kFailures = {{
+constexpr std::array<Failure, 11> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No},
     {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No},
@@ -78,6 +80,7 @@ constexpr std::array<Failure, 10> kFailures = {{
     {"ended", ErrorCode::Conflict, messages::kEnded, "", Ran::Perhaps},
     {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},
     {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
+    {"key_spent", ErrorCode::Gone, messages::kKeySpent, "", Ran::No},
     {"key_reused", ErrorCode::Conflict, messages::kKeyReused, "", Ran::No},
     {"crashed", ErrorCode::Internal, messages::kCrashed, "", Ran::Perhaps},
 }};
@@ -240,8 +243,8 @@ Answer answer_records(const Report& report) {
 Answer replay(const Report& report, const Record& record, std::uint64_t after) {
   const Subject& subject = report.subject;
   Answer answer{200, {}, {}};
-  switch (
-      append_replay(answer.body, record.view(), error_of(record), subject.sandbox, subject.dialect, after)) {
+  const auto append = record.outcome().empty() ? append_replay : append_lost_replay;
+  switch (append(answer.body, record.view(), error_of(record), subject.sandbox, subject.dialect, after)) {
     case ReplayState::Told:
       for (const auto& [name, value] : sse::kHeaders) answer.headers.emplace_back(name, value);
       return answer;
@@ -297,13 +300,20 @@ Answer answer_no_execution(const Report& report) {
   return error_answer(no_execution(report.subject.execution), report.subject.dialect);
 }
 
+Answer answer_cut(const Report& report) {
+  const Failure& lost = *find_failure("lost");
+  std::string event;
+  sse::append_error(event, sse::kLostId, {lost.code, std::string(lost.message), {}}, report.subject.dialect);
+  return answer(200, sse::kHeaders[0].second, std::move(event));
+}
+
 /// An outcome that is no failure.
 struct Row {
   std::string_view outcome;
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 10> kRows = {{
+constexpr std::array<Row, 11> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
@@ -314,6 +324,7 @@ constexpr std::array<Row, 10> kRows = {{
     {"events", answer_events},
     {"result", answer_result},
     {"no_execution", answer_no_execution},
+    {"cut", answer_cut},
 }};
 
 }  // namespace

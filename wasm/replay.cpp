@@ -169,4 +169,13 @@ ReplayState append_replay(std::string& out, const ExecutionView& execution, cons
   return ReplayState::Told;
 }
 
+ReplayState append_lost_replay(std::string& out, const ExecutionView& execution, const Error& error,
+                               std::string_view sandbox_name, Dialect dialect, std::uint64_t after) {
+  if (after == sse::kLostId) return ReplayState::Over;
+  if (after > sse::kLostId) return ReplayState::Lost;
+  if (after < sse::kStartId) sse::append_start(out, execution.id, sandbox_name, dialect);
+  sse::append_error(out, sse::kLostId, error, dialect);
+  return ReplayState::Told;
+}
+
 }  // namespace roombox::edge

@@ -28,4 +28,9 @@ enum class ReplayState {
 ReplayState append_replay(std::string& out, const ExecutionView& execution, const Error& error,
                           std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
 
+/// The same of one whose sandbox died, and with it its log: it is told from its start, or only its end to who
+/// has seen anything of it.
+ReplayState append_lost_replay(std::string& out, const ExecutionView& execution, const Error& error,
+                               std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
+
 }  // namespace roombox::edge

@@ -232,7 +232,7 @@ export class Executions {
     const fields = this.#records.get(use.execution);
     if (fields) return outcomeReply("result", fields);
     // Not run after all, or so long ago that its record is gone; its key keeps it from being run twice even then.
-    return this.#keys.find(key) && outcomeReply("no_execution");
+    return this.#keys.find(key) && outcomeReply("key_spent");
   }
 
   async #runningRecord(id: string): Promise<Bytes | undefined> {

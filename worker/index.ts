@@ -1,7 +1,8 @@
 import { readBody } from "./body";
-import { concat } from "./bytes";
+import { bytesOf, concat } from "./bytes";
 import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
 import { SEED_HEADER } from "./executions";
+import { withLastEvent } from "./last-event";
 import { type Outcome, readOutcome } from "./outcome";
 import { createRoom, listRooms } from "./rooms";
 
@@ -56,7 +57,12 @@ async function forward(to: Forward, body: Uint8Array, signal: AbortSignal, head:
     signal,
   });
   const outcome = await readOutcome(reply);
-  return outcome ? core.outcome(head, outcome) : reply;
+  if (outcome) return core.outcome(head, outcome);
+  if (!reply.body || !reply.headers.get("content-type")?.startsWith("text/event-stream")) return reply;
+  return new Response(
+    withLastEvent(reply.body, async () => bytesOf(core.outcome(head, { name: "cut" }))),
+    reply,
+  );
 }
 
 /** Asks the object whose the operation is: the sandbox's, or those that know of all rooms. */

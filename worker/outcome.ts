@@ -17,6 +17,8 @@ export type OutcomeName =
   | "ended"
   | "earlier_life"
   | "key_reused"
+  | "key_spent"
+  | "cut"
   | "record"
   | "records"
   | "events"

@@ -48,7 +48,9 @@ TEST(Outcome, TellsWhatKeptACommandFromItsAnswer) {
       {"gone", 410, "gone", "the room was deleted while the command ran", false},
       {"ended", 409, "conflict", "the execution has already ended", false},
       {"earlier_life", 410, "gone", "the execution ran in an earlier life", false},
-      {"position_lost", 410, "gone", "what comes after this event is no longer kept", false},
+      {"position_lost", 410, "gone", "there is no event of this id, or what comes after it is no longer kept",
+       false},
+      {"key_spent", 410, "gone", "the Idempotency-Key was used within 24 hours", false},
       {"key_reused", 409, "conflict", "the Idempotency-Key was used for another body", false},
       {"crashed", 500, "internal", "internal error", false},
       {"", 500, "internal", "internal error", false},
@@ -260,8 +262,8 @@ TEST(Outcome, ReplaysEvents) {
   EXPECT_EQ(answer.status, 410);
   EXPECT_EQ(
       answer.body,
-      R"({"error":"what comes after this event is no longer kept; read the events from the first, or the )"
-      R"(record","code":"gone"})");
+      R"({"error":"there is no event of this id, or what comes after it is no longer kept; read the events )"
+      R"(from the first, or the record","code":"gone"})");
 }
 
 TEST(Outcome, AnswersAnExecOnceMore) {
@@ -311,6 +313,34 @@ TEST(Outcome, AnswersAFailedExecOnceMore) {
     EXPECT_EQ(answer.body.find("event: error\n") != std::string::npos, mode == Mode::Stream);
     EXPECT_EQ(answer.body.find("event: exit\n"), std::string::npos);
   }
+}
+
+TEST(Outcome, TellsTheEndOfALostExecutionWhereverItsReaderWas) {
+  ExecutionView view = ended();
+  view.status = Status::Failed;
+  const std::string outcome = outcome_of("events", view) + "outcome 4\nlost";
+  for (const char* after : {"", "1", "7", "123456"}) {
+    Request request = request_of("GET", kEvents);
+    request.last_event_id = after;
+    const Answer answer = answer_outcome(request, outcome);
+    EXPECT_EQ(answer.status, 200) << after;
+    EXPECT_NE(answer.body.find("id: 9007199254740991\nevent: error\n"), std::string::npos) << after;
+    EXPECT_EQ(answer.body.find("event: start\n") != std::string::npos, *after == 0) << after;
+  }
+  Request request = request_of("GET", kEvents);
+  request.last_event_id = "9007199254740991";
+  EXPECT_EQ(answer_outcome(request, outcome).status, 204);
+  EXPECT_NE(answer_outcome(request, outcome_of("record", view) + "outcome 4\nlost")
+                .body.find(R"("truncated":true)"),
+            std::string::npos);
+}
+
+TEST(Outcome, EndsAStreamThatBrokeOff) {
+  const Answer answer = answer_outcome(exec_call(), "cut");
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "text/event-stream");
+  EXPECT_TRUE(
+      answer.body.starts_with("id: 9007199254740991\nevent: error\ndata: {\"error\":\"sandbox execution"));
+  EXPECT_TRUE(answer.body.ends_with("}\n\n"));
 }
 
 TEST(Outcome, NamesTheExecutionThatThereIsNot) {

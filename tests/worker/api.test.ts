@@ -76,6 +76,14 @@ describe("an execution", () => {
     expect([over.status, await over.text()]).toEqual([204, ""]);
   });
 
+  it("has its stream's error where that breaks off, unless inside an event", async () => {
+    const events = await exec("broken", { cmd: "hold, then break", stream: true });
+    const text = await events.text();
+    expect(text).toMatch(/^event: start\n\nid: 9007199254740991\nevent: error\ndata: \{"error":"sandbox.*\}\n\n$/);
+    const inside = await exec("broken", { cmd: "hold, then break inside", stream: true });
+    await expect(inside.text()).rejects.toThrow();
+  });
+
   it("that is unknown is 404, in a room that there never was, too", async () => {
     const id = `exec_${"0".repeat(20)}`;
     for (const call of [`${id}`, `${id}/events`])

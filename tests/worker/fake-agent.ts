@@ -109,6 +109,11 @@ export class FakeAgent {
       const stream = new ReadableStream<Uint8Array>({
         start: (controller) => {
           controller.enqueue(encoder.encode("event: start\n\n"));
+          if (body.cmd === "hold, then break") setTimeout(() => controller.error(new Error("broken")), 0);
+          if (body.cmd === "hold, then break inside") {
+            controller.enqueue(encoder.encode("event: std"));
+            setTimeout(() => controller.error(new Error("broken")), 0);
+          }
           ended.promise.then(() => {
             if (this.executions.get(id)?.status === "cancelled") return; // nobody reads any more
             controller.enqueue(encoder.encode("event: exit\n\n"));

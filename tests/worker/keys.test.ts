@@ -115,7 +115,7 @@ describe("a call with a key", () => {
     inRoom(async (sandbox, container, { storage }) => {
       await sandbox.fetch(exec("true", { key: "k" }));
       storage.sql.exec("DELETE FROM executions"); // as a thousand later ones would
-      expect(await told(sandbox.fetch(exec("true", { key: "k" })))).toEqual({ name: "no_execution" });
+      expect(await told(sandbox.fetch(exec("true", { key: "k" })))).toEqual({ name: "key_spent" });
       expect(runs(container)).toBe(1);
     }));
 

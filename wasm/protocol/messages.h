@@ -40,7 +40,12 @@ inline constexpr std::string_view kEnded = "the execution has already ended; its
 inline constexpr std::string_view kEarlierLife =
     "the execution ran in an earlier life of the sandbox and is out of reach; its record can still be read";
 inline constexpr std::string_view kPositionLost =
-    "what comes after this event is no longer kept; read the events from the first, or the record";
+    "there is no event of this id, or what comes after it is no longer kept; read the events from the first, "
+    "or "
+    "the record";
+inline constexpr std::string_view kKeySpent =
+    "the Idempotency-Key was used within 24 hours and the record of its execution is no longer kept; nothing "
+    "ran, use a new key";
 inline constexpr std::string_view kKeyReused =
     "the Idempotency-Key was used for another body within 24 hours; nothing ran, use a new key";
 

@@ -171,6 +171,7 @@ ExecutionView Record::view() const {
   ExecutionView view = view_;
   const bool has_error = error_ && !error_->message.empty();
   view.error = has_error ? &*error_ : nullptr;
+  view.truncated |= !outcome_.empty();  // what its agent had of its output died with it
   view.total = std::max<std::uint64_t>(view.total, view.out.size() + view.err.size());
   return view;
 }

@@ -32,6 +32,10 @@ inline constexpr std::string_view kPing = ": ping\n\n";
 
 inline constexpr std::uint64_t kStartId = 1;
 
+/// The id of the `error` of an execution whose sandbox died: how much it had written by then is lost with it,
+/// so it follows on all that there can be. Clients may count ids in doubles.
+inline constexpr std::uint64_t kLostId = (std::uint64_t{1} << 53) - 1;
+
 /// Appends `start`: `{"id":…,"sandboxName":…}`, in v1 `{"id":…,"sandbox_id":…}`.
 void append_start(std::string& out, std::string_view execution_id, std::string_view sandbox_name,
                   Dialect dialect);
