@@ -40,13 +40,17 @@ Answer not_found(Dialect dialect) {
   return error_answer(ErrorCode::NotFound, messages::fill(messages::kNotFound, {calls}), dialect);
 }
 
+bool has_head(const Route& route) {
+  return route.method == kGet && route.reply == Route::Reply::Whole;
+}
+
 /// Precondition: some route has the pattern.
 Answer method_not_allowed(std::string_view pattern, Dialect dialect) {
   std::string allow;
   std::string spoken;
   for (const Route& route : routes()) {
     if (route.pattern != pattern) continue;
-    append_listed(allow, route.method == kGet ? kGetAndHead : route.method, ", ");
+    append_listed(allow, has_head(route) ? kGetAndHead : route.method, ", ");
     append_listed(spoken, route.method, " and ");
   }
   const bool one = spoken.find(' ') == std::string::npos;
@@ -83,9 +87,9 @@ std::optional<Place> find_place(std::string_view path) {
 
 /// HEAD is asked for with what answers GET; the host sends no body then.
 const Route* find_route(std::string_view pattern, std::string_view method) {
-  if (method == "HEAD") method = kGet;
+  const bool head = method == "HEAD";
   for (const Route& route : routes()) {
-    if (route.pattern == pattern && route.method == method) return &route;
+    if (route.pattern == pattern && (head ? has_head(route) : route.method == method)) return &route;
   }
   return nullptr;
 }

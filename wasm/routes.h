@@ -14,13 +14,16 @@ struct Call {
   const Subject& subject;  ///< Valid; a name is empty where the pattern has none.
 };
 
-/// One call of the API. A path with several methods has a row for each; GET's is HEAD's too. Room and
-/// execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`.
+/// One call of the API. A path with several methods has a row for each; GET's is HEAD's too, but for streams.
+/// Room and execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`.
 struct Route {
+  enum class Reply { Whole, Stream };  ///< A stream's GET is not HEAD's too: it would wait for the end.
+
   Dialect dialect;
   std::string_view method;
   std::string_view pattern;
   Decision (*decide)(const Call& call);
+  Reply reply = Reply::Whole;
 };
 
 /// Every call there is.

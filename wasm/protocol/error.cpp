@@ -67,13 +67,6 @@ std::string render_rooms(const Error& error) {
   return body;
 }
 
-/// What is wrong in one line: of an invalid request the field that is at fault.
-std::string summary(const Error& error) {
-  if (error.details.empty()) return error.message;
-  const FieldError& first = error.details.front();
-  return first.field + ": " + first.message;
-}
-
 std::string render_v1(const Error& error) {
   std::string body;
   JsonWriter json(body);
@@ -103,6 +96,12 @@ std::optional<ErrorCode> error_code_named(std::string_view wanted) {
     if (row.name == wanted) return row.code;
   }
   return std::nullopt;
+}
+
+std::string summary(const Error& error) {
+  if (error.details.empty()) return error.message;
+  const FieldError& first = error.details.front();
+  return first.field + ": " + first.message;
 }
 
 std::string render(const Error& error, Dialect dialect) {

@@ -52,10 +52,13 @@ std::string_view name(ErrorCode code);
 /// The code of that name, if there is one.
 std::optional<ErrorCode> error_code_named(std::string_view wanted);
 
+/// The error in one line: of an invalid request its first field fault, as in `command: Command cannot be
+/// empty`, else its message.
+std::string summary(const Error& error);
+
 /// The error as the JSON body of the dialect: for rooms `{"error":…,"details":{…},"code":…}`, for v1
-/// `{"error":{"message":…,"type":…,"details":{…}}}`, where the message of an invalid request is its first
-/// field fault, as in `command: Command cannot be empty`. Messages of one field are gathered under its name,
-/// in order of first mention; without any there are no `details`.
+/// `{"error":{"message":…,"type":…,"details":{…}}}`, where the message is the summary. Messages of one field
+/// are gathered under its name, in order of first mention; without any there are no `details`.
 std::string render(const Error& error, Dialect dialect);
 
 }  // namespace roombox

@@ -64,7 +64,7 @@ void write_result(JsonWriter& json, const ExecutionView& execution, Output outpu
   write_duration(json.key("duration"), execution);
   json.key("timestamp").string(iso_8601(execution.started_at));
   write_finish(json.key("finishedAt"), execution);
-  if (execution.error != nullptr) json.key("error").string(execution.error->message);
+  if (execution.error != nullptr) json.key("error").string(summary(*execution.error));
   json.end_object();
 }
 
@@ -130,7 +130,7 @@ std::size_t rendered_size(const ExecutionView& execution, std::string_view sandb
        {execution.id, execution.command, sandbox_name, execution.signal.value_or("")}) {
     size += JsonWriter::escaped_size(text);
   }
-  return size + (execution.error != nullptr ? JsonWriter::escaped_size(execution.error->message) : 0);
+  return size + (execution.error != nullptr ? JsonWriter::escaped_size(summary(*execution.error)) : 0);
 }
 
 void write_listed(JsonWriter& json, const ExecutionView& execution) {
