@@ -54,6 +54,10 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+std::uint64_t last_event_id(const HttpRequest& request) {
+  return sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
+}
+
 /// A target without its query, and that.
 std::pair<std::string_view, std::string_view> split_query(std::string_view target) {
   const auto mark = std::min(target.find('?'), target.size());
@@ -89,9 +93,12 @@ void AgentApi::handle(ExchangePtr exchange) {
     std::string_view method, verb;
     void (AgentApi::*handle)(ExchangePtr, ExecutionPtr);
   };
-  static constexpr std::array<ExecutionCall, 4> kExecutionCalls = {{
+  static constexpr std::array<ExecutionCall, 7> kExecutionCalls = {{
       {"GET", "", &AgentApi::show},
       {"GET", agent_api::kEvents, &AgentApi::stream_events},
+      {"GET", agent_api::kAttach, &AgentApi::attach},
+      {"GET", agent_api::kTerminal, &AgentApi::attach_terminal},
+      {"POST", agent_api::kResize, &AgentApi::resize},
       {"POST", agent_api::kStdin, &AgentApi::write_input},
       {"POST", agent_api::kKill, &AgentApi::kill},
   }};
@@ -176,7 +183,7 @@ void AgentApi::stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_
 
 void AgentApi::stream_events(ExchangePtr exchange, ExecutionPtr execution) {
   const HttpRequest& request = exchange->request();
-  const auto after = sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
+  const auto after = last_event_id(request);
   switch (EventStream::rest_after(*execution, after)) {
     case EventStream::Rest::Kept:
       return stream(std::move(exchange), std::move(execution), after, LogReader::Pace::Writer);
@@ -186,6 +193,39 @@ void AgentApi::stream_events(ExchangePtr exchange, ExecutionPtr execution) {
     case EventStream::Rest::None:
       return exchange->respond({204, kJson, ""});
   }
+}
+
+void AgentApi::attach(ExchangePtr exchange, ExecutionPtr execution) {
+  attach(std::move(exchange), std::move(execution), Attachment::Framing::Channels);
+}
+
+void AgentApi::attach_terminal(ExchangePtr exchange, ExecutionPtr execution) {
+  attach(std::move(exchange), std::move(execution), Attachment::Framing::Raw);
+}
+
+void AgentApi::attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::Framing framing) {
+  const HttpRequest& request = exchange->request();
+  Caller caller = caller_of(request);
+  const auto after = last_event_id(request);
+  if (EventStream::rest_after(*execution, after) == EventStream::Rest::Lost)
+    return exchange->respond(to_response(error(ErrorCode::Gone, messages::kPositionLost), caller.dialect));
+  const auto at = EventStream::position_after(execution->log(), after);
+  const auto attachment = std::make_shared<Attachment>(
+      engine_.io(), execution, Attachment::Client{std::move(caller.sandbox), caller.dialect},
+      after == 0 ? execution->log().begin() : at, framing);
+  attachment->speak_on(exchange->upgrade(attachment));
+}
+
+void AgentApi::resize(ExchangePtr exchange, ExecutionPtr execution) {
+  const HttpRequest& request = exchange->request();
+  Caller caller = caller_of(request);
+  auto size = parse_terminal_size(request.body);
+  if (!size) return exchange->respond(to_response(invalid_request(std::move(size.error())), caller.dialect));
+  if (!execution->resize(*size)) {
+    const auto why = execution->has_ended() ? messages::kEnded : messages::kNoTerminal;
+    return exchange->respond(to_response(error(ErrorCode::Conflict, why), caller.dialect));
+  }
+  exchange->respond(to_response(200, *execution, caller));
 }
 
 void AgentApi::show(ExchangePtr exchange, ExecutionPtr execution) {
@@ -230,7 +270,7 @@ void AgentApi::write_input(ExchangePtr exchange, ExecutionPtr execution) {
             to_response(error(ErrorCode::TooManyRequests, messages::kStdinFull), dialect));
     }
   });
-  if (taken && ends) input->close();  // who was refused comes again with the same
+  if (taken && ends) execution->end_input();  // who was refused comes again with the same
 }
 
 void AgentApi::kill(ExchangePtr exchange, ExecutionPtr execution) {

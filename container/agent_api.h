@@ -1,5 +1,6 @@
 #pragma once
 
+#include "container/attachment.h"
 #include "container/engine.h"
 #include "container/http_server.h"
 
@@ -32,10 +33,14 @@ class AgentApi {
   void forget_records(ExchangePtr exchange);
   void show(ExchangePtr exchange, ExecutionPtr execution);
   void stream_events(ExchangePtr exchange, ExecutionPtr execution);
+  void attach(ExchangePtr exchange, ExecutionPtr execution);
+  void attach_terminal(ExchangePtr exchange, ExecutionPtr execution);
+  void resize(ExchangePtr exchange, ExecutionPtr execution);
   void write_input(ExchangePtr exchange, ExecutionPtr execution);
   void kill(ExchangePtr exchange, ExecutionPtr execution);
 
   void stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after, LogReader::Pace pace);
+  void attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::Framing framing);
   bool is_authorized(std::string_view credentials) const;
 
   Engine& engine_;

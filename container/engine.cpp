@@ -72,6 +72,11 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
+bool has_variable(const std::vector<std::string>& environment, std::string_view name) {
+  return std::any_of(environment.begin(), environment.end(),
+                     [name](const std::string& variable) { return name_of(variable) == name; });
+}
+
 /// The base with the variables added, in place of those of the same name.
 std::vector<std::string> merged(const std::vector<std::string>& base, const std::vector<EnvVar>& variables) {
   std::unordered_set<std::string_view> names;
@@ -110,6 +115,9 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   spawn_request.shell = config_.shell;
   spawn_request.arguments = shell_arguments(config_.shell, request.cmd);
   spawn_request.environment = merged(config_.environment, request.env);
+  spawn_request.terminal = request.terminal;
+  if (request.terminal && !has_variable(spawn_request.environment, "TERM"))
+    spawn_request.environment.emplace_back("TERM=xterm-256color");  // what its clients speak
   spawn_request.directory = request.cwd.empty() ? config_.workspace : request.cwd;
   spawn_request.account = &config_.account;
   spawn_request.limits = command_limits_;

@@ -26,14 +26,17 @@ void EventStream::prime(sse::OutputEvents& events, const OutputLog& log, std::ui
 
 EventStream::EventStream(asio::io_context& io, std::shared_ptr<Execution> execution, Client client,
                          std::uint64_t after, LogReader::Pace pace)
-    : io_(io),
-      execution_(std::move(execution)),
+    : execution_(std::move(execution)),
       client_(std::move(client)),
       after_(after),
       events_(execution_->encoding()),
+      wake_(io,
+            [this] {
+              if (const auto exchange = client_.exchange.lock()) exchange->wake();
+            }),
       reader_(execution_->log(),
               after == 0 ? execution_->log().begin() : position_after(execution_->log(), after), pace,
-              limits::kStreamBehind, [this] { on_output(); }),
+              limits::kStreamBehind, [this] { wake_(); }),
       started_(after > 0),
       ping_(io) {
   if (after > 0) prime(events_, execution_->log(), reader_.at());
@@ -69,17 +72,6 @@ void EventStream::ping() {
   ping_due_ = std::exchange(silent_, true);
   if (!ping_due_) return;
   if (const auto exchange = client_.exchange.lock()) exchange->wake();
-}
-
-/// Later, since more may come until then, and since the log must not change while it is being read.
-void EventStream::on_output() {
-  if (std::exchange(wake_posted_, true)) return;
-  asio::post(io_, [weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->wake_posted_ = false;
-    if (const auto exchange = self->client_.exchange.lock()) exchange->wake();
-  });
 }
 
 BodySource::Next EventStream::fill(std::string& out) {

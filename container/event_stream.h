@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "container/deferred.h"
 #include "container/execution.h"
 #include "container/http_server.h"
 #include "wasm/protocol/sse.h"
@@ -39,26 +40,26 @@ class EventStream : public BodySource, public std::enable_shared_from_this<Event
   };
   static Rest rest_after(const Execution& execution, std::uint64_t after);
 
+  /// The log's place after an event, of which `rest_after` says that what follows is kept.
+  static std::uint64_t position_after(const OutputLog& log, std::uint64_t sequence);
+
  private:
-  void on_output();
   void ping();
   bool fill_output(std::string& out);
   void fill_end(std::string& out);
   void skip_cut_character(OutputLog::Chunk& chunk);
-  static std::uint64_t position_after(const OutputLog& log, std::uint64_t sequence);
   static void prime(sse::OutputEvents& events, const OutputLog& log, std::uint64_t at);
 
-  asio::io_context& io_;
   const std::shared_ptr<Execution> execution_;
   const Client client_;
   const std::uint64_t after_;
   sse::OutputEvents events_;
+  Deferred wake_;
   LogReader reader_;
   bool started_;                  ///< The start has been told.
   std::array<bool, 2> from_cut_;  ///< Of a stream: it begins where older output is gone.
   bool silent_ = false;           ///< Nothing was sent since the last look.
   bool ping_due_ = false;
-  bool wake_posted_ = false;
   asio::steady_timer ping_;
 };
 

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "container/limits.h"
 #include "container/log.h"
@@ -36,6 +39,7 @@ Execution::Execution(ExecutionContext context, std::string id, ExecRequest reque
       id_(std::move(id)),
       request_(std::move(request)),
       timer_(context.io),
+      disconnected_(context.io),
       log_({limits::kStoredOutput, limits::kKeptOutput, limits::kKeptRuns}) {}
 
 void Execution::start(SpawnRequest spawn_request) {
@@ -51,7 +55,8 @@ void Execution::start(SpawnRequest spawn_request) {
   pid_ = spawned->pid;
   launch_ = std::move(spawned->launch);
   pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->out.release())});
-  pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->err.release())});
+  if (spawned->err)
+    pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->err.release())});
   if (spawned->in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(spawned->in));
   if (stdin_ && request_.stdin_text) {
     stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});
@@ -99,6 +104,40 @@ void Execution::on_exit(Exit exit) {
   const bool killed = exit.signal == SIGKILL || exit.code == kExitSignalBase + SIGKILL;
   oom_ = killed && !stopped_ && signalled_ != SIGKILL && context_.oom_counter.count() > oom_kills_before_;
   end_if_over();
+  if (ended_ || stopped_ || !request_.terminal) return;
+  timer_.expires_after(limits::kTerminalLinger);
+  timer_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
+    if (!cancelled && !self->stopped_) self->end();
+  });
+}
+
+void Execution::end_input() {
+  constexpr char kEndOfTransmission[] = "\x04";  // VEOF, as terminals are set up: termios(3)
+  if (!stdin_ || stdin_->is_closed()) return;
+  if (!request_.terminal) return stdin_->close();
+  stdin_->write(kEndOfTransmission, [](auto) {});
+}
+
+bool Execution::resize(TerminalSize size) {
+  if (ended_ || !request_.terminal || !pipes_[0]) return false;
+  const winsize cells{size.rows, size.cols, 0, 0};
+  return ::ioctl(pipe(Stream::Stdout).descriptor.native_handle(), TIOCSWINSZ, &cells) == 0;
+}
+
+std::shared_ptr<void> Execution::attach() {
+  ++attached_;
+  disconnected_.cancel();
+  return {nullptr, [weak = weak_from_this()](std::nullptr_t) {
+            if (const auto self = weak.lock()) self->detach();
+          }};
+}
+
+void Execution::detach() {
+  if (--attached_ > 0 || ended_ || !request_.max_run_after_disconnect) return;
+  disconnected_.expires_after(*request_.max_run_after_disconnect);
+  disconnected_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
+    if (!cancelled && self->attached_ == 0) self->cancel();
+  });
 }
 
 ExecutionView Execution::view() const {
@@ -149,7 +188,8 @@ void Execution::watch(Stream stream) {
 void Execution::read_on() {
   if (ended_ || log_.is_held()) return;
   for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
-    if (pipe(stream).open && !pipe(stream).watched) watch(stream);
+    const auto& pipe = pipes_[static_cast<std::size_t>(stream)];
+    if (pipe && pipe->open && !pipe->watched) watch(stream);
   }
 }
 
@@ -199,18 +239,22 @@ void Execution::kill_now() {
   context_.trees.kill_once(tree_);
 }
 
+bool Execution::is_any_pipe_open() const {
+  return std::any_of(pipes_.begin(), pipes_.end(), [](const auto& pipe) { return pipe && pipe->open; });
+}
+
 void Execution::end_if_over() {
   // Where the shell was killed but not reaped, another process traces it and has its exit: not to be waited
   // for.
   const bool shell_gone = exit_.has_value() || tree_death_.has_value();
-  const bool output_over =
-      stopped_ ? tree_death_.has_value() : !pipe(Stream::Stdout).open && !pipe(Stream::Stderr).open;
+  const bool output_over = stopped_ ? tree_death_.has_value() : !is_any_pipe_open();
   if (shell_gone && output_over) end();
 }
 
 void Execution::end() {
   if (std::exchange(ended_, true)) return;
   timer_.cancel();
+  disconnected_.cancel();
   for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
     if (!pipes_[static_cast<std::size_t>(stream)]) continue;
     read(stream);  // what a killed tree left behind; the pipe holds no more than a turn reads

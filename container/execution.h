@@ -59,8 +59,21 @@ class Execution : public std::enable_shared_from_this<Execution> {
   /// Kills what it can at once, without a report; for the end of the process.
   void kill_now();
 
-  /// What writes to its stdin; null where that is not a pipe.
+  /// What writes to its stdin; null where nobody can.
   StdinWriter* input() { return stdin_.get(); }
+
+  /// Ends its stdin after what was written; a terminal's by its end-of-file character.
+  void end_input();
+
+  /// Gives its terminal another size. False where it has none, or has ended.
+  bool resize(TerminalSize size);
+
+  /// Notes that a client is attached to it, until what is returned ends. When the last one has left, the
+  /// command may have to end some time later: ExecRequest::max_run_after_disconnect.
+  [[nodiscard]] std::shared_ptr<void> attach();
+
+  /// How many clients are attached.
+  std::size_t attached() const { return attached_; }
 
   const std::string& id() const { return id_; }
   Mode mode() const { return request_.mode; }
@@ -92,6 +105,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void read_on();
   void stop(Status why);
   void on_exit(Exit exit);
+  void detach();
+  bool is_any_pipe_open() const;
   void end_if_over();
   void end();
   Pipe& pipe(Stream stream) { return *pipes_[static_cast<std::size_t>(stream)]; }
@@ -106,10 +121,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::optional<std::chrono::milliseconds> duration_;
 
-  asio::steady_timer timer_;
+  asio::steady_timer timer_;         ///< Of its timeout; once its shell has exited, of its terminal's end.
+  asio::steady_timer disconnected_;  ///< Since the last attached client has left.
+  std::size_t attached_ = 0;
   std::optional<asio::posix::stream_descriptor> launched_;
-  std::function<void()> settle_launch_;  ///< Learns how the launch went, once.
-  std::array<std::optional<Pipe>, 2> pipes_;
+  std::function<void()> settle_launch_;       ///< Learns how the launch went, once.
+  std::array<std::optional<Pipe>, 2> pipes_;  ///< Of a terminal the first alone.
   std::shared_ptr<StdinWriter> stdin_;
   OutputLog log_;
   LaunchPtr launch_;

@@ -4,15 +4,17 @@
 #include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
 #include <charconv>
 #include <limits>
 #include <unordered_set>
 
 #include "container/limits.h"
 #include "container/log.h"
+#include "container/web_socket_accept.h"
 #include "wasm/protocol/limits.h"
 
-// The one translation unit that includes Beast.
+// With web_socket.cpp the only translation unit that includes Beast.
 
 namespace roombox {
 
@@ -108,6 +110,7 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   void on_abandoned(std::function<void()> callback) override { abandoned_ = std::move(callback); }
   void respond(HttpResponse response) override;
   void stream(HttpResponse head, std::shared_ptr<BodySource> source) override;
+  std::weak_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) override;
   void wake() override;
 
  private:
@@ -206,7 +209,7 @@ void Session::on_request() {
   deadline_ = Clock::time_point::max();  // the handler's time is its own
   answering_ = true;
   request_.body = parser_->get().body();
-  read_ahead();
+  if (!beast::websocket::is_upgrade(parser_->get())) read_ahead();  // its client has no more to say yet
   server_->handler(shared_from_this());
 }
 
@@ -291,6 +294,17 @@ void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source) {
   request_ = {};
   source_ = std::move(source);
   pump();
+}
+
+/// The connection is the WebSocket's from now on; this is kept by it, so that it counts.
+std::weak_ptr<WebSocket> Session::upgrade(std::shared_ptr<WebSocketHandler> handler) {
+  const auto& message = parser_->get();
+  if (!beast::websocket::is_upgrade(message)) {
+    respond(server_->refusal(static_cast<unsigned>(http::status::bad_request)));
+    return {};
+  }
+  abandoned_ = nullptr;
+  return accept_web_socket(std::move(socket_), message, std::move(handler), shared_from_this());
 }
 
 void Session::wake() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "container/asio.h"
+#include "container/web_socket.h"
 
 namespace roombox {
 
@@ -57,6 +58,10 @@ class Exchange {
   /// Answers, once, with a body from a source, which is kept until its end or until the client leaves. The
   /// request is no longer there afterwards.
   virtual void stream(HttpResponse head, std::shared_ptr<BodySource> source) = 0;
+
+  /// Answers, once, by becoming a WebSocket; where the request asks for none, by a refusal, and returns null.
+  /// The request is no longer there afterwards.
+  virtual std::weak_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) = 0;
 
   /// Asks a source that said Later again. Does nothing at any other time.
   virtual void wake() = 0;

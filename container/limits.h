@@ -16,15 +16,22 @@ inline constexpr std::size_t kReadChunk = 64u << 10;
 
 /// Bytes that a pipe holds for us once a command has filled one read: then it writes faster than we get to
 /// run, and each switch between the two of us should be worth it.
-inline constexpr int kBusyPipe = 512 << 10;
+inline constexpr int kBusyPipe = 256 << 10;
 
 /// Bytes kept of the end of an execution's output, for readers that come later or fall behind, and changes
 /// from one stream to the other kept with them: each costs 16 bytes.
 inline constexpr std::size_t kKeptOutput = 1u << 20;
 inline constexpr std::size_t kKeptRuns = 16u << 10;
 
-/// Bytes that a command may be ahead of the client that it streams to.
-inline constexpr std::size_t kStreamBehind = 512u << 10;
+/// Bytes that a command may be ahead of the client that it streams to. What its two pipes hold at its end is
+/// taken whatever the client does, and must not push out of kKeptOutput what that has not read.
+inline constexpr std::size_t kStreamBehind = 384u << 10;
+static_assert(kStreamBehind + kReadChunk + 2 * kBusyPipe < kKeptOutput);
+
+/// How long a command waits for an attached client that takes nothing: no longer than others would notice,
+/// and longer where there is no other. Then that client is behind what is kept before long, and is closed.
+inline constexpr std::chrono::milliseconds kAttachedPatience = 25ms;
+inline constexpr std::chrono::milliseconds kOnlyAttachedPatience = 1s;
 
 /// Bytes given to a connection at once.
 inline constexpr std::size_t kStreamFill = 256u << 10;
@@ -33,6 +40,12 @@ inline constexpr std::size_t kStreamFill = 256u << 10;
 /// write that fails, at each of the servers between it and the agent in turn; at this pace the last of three
 /// knows within a second.
 inline constexpr std::chrono::milliseconds kPing = 250ms;
+
+/// How long an attached client may be silent before it is pinged; after as long again it counts as gone.
+inline constexpr std::chrono::seconds kWebSocketPing = 30s;
+
+/// How long processes that its command has left may hold a terminal once that has exited.
+inline constexpr std::chrono::milliseconds kTerminalLinger = 500ms;
 
 /// Bytes of stdin that wait for a command to read them.
 inline constexpr std::size_t kStdinQueue = 4u << 20;

@@ -125,4 +125,10 @@ std::optional<OutputLog::Chunk> LogReader::next(std::size_t size) {
   return chunk;
 }
 
+void LogReader::set_pace(Pace pace) {
+  const bool held = holds();
+  pace_ = pace;
+  if (held && !holds() && log_.released_) log_.released_();
+}
+
 }  // namespace roombox

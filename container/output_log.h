@@ -121,6 +121,12 @@ class LogReader {
   /// The next bytes, at most `size`; none where there are none yet. Precondition: not lost().
   std::optional<OutputLog::Chunk> next(std::size_t size);
 
+  /// Has the writer wait for it from now on, or not.
+  void set_pace(Pace pace);
+
+  /// Whether the writer waits for it now.
+  bool holds() const { return pace_ == Pace::Reader && log_.end() - at_ >= behind_; }
+
   /// The position that it reads from.
   std::uint64_t at() const { return at_; }
 
@@ -129,11 +135,10 @@ class LogReader {
 
  private:
   friend OutputLog;
-  bool holds() const { return pace_ == Pace::Reader && log_.end() - at_ >= behind_; }
 
   OutputLog& log_;
   std::uint64_t at_;
-  const Pace pace_;
+  Pace pace_;
   const std::size_t behind_;
   std::function<void()> wake_;
 };

@@ -4,6 +4,8 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,10 +47,18 @@ class Launch {
     long uid, gid;
     const rlimit* processes;
     const rlimit* data;
-  } const plain{request.shell.c_str(),     argv.data(),          envp.data(),
-                request.directory.c_str(), groups.data(),        static_cast<long>(groups.size()),
-                request.account->uid,      request.account->gid, &request.limits.processes,
-                &request.limits.data};
+    bool has_terminal;
+  } const plain{request.shell.c_str(),
+                argv.data(),
+                envp.data(),
+                request.directory.c_str(),
+                groups.data(),
+                static_cast<long>(groups.size()),
+                request.account->uid,
+                request.account->gid,
+                &request.limits.processes,
+                &request.limits.data,
+                request.terminal.has_value()};
   int in = -1;  ///< Its ends of the pipes, valid in the child's copy of the descriptor table.
   int out = -1;
   int err = -1;
@@ -91,6 +101,7 @@ __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("th
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.in, STDIN_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.out, STDOUT_FILENO, 0);
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.err, STDERR_FILENO, 0);
+  if (result >= 0 && plain.has_terminal) result = raw_syscall(SYS_ioctl, STDIN_FILENO, TIOCSCTTY, 0);
   if (result >= 0) result = raw_syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
   if (result >= 0) result = raw_syscall(SYS_setgroups, plain.group_count, plain.groups);
   if (result >= 0) result = raw_syscall(SYS_setresgid, plain.gid, plain.gid, plain.gid);
@@ -131,6 +142,26 @@ Result<Pipe, sys::Failure> open_pipe(Blocking blocking) {
   return pipe;
 }
 
+/// A pseudoterminal: our end, non-blocking, and the command's, which is the account's.
+Result<Pipe, sys::Failure> open_terminal(TerminalSize size, const Account& account) {
+  constexpr int kOpen = O_RDWR | O_NOCTTY | O_CLOEXEC;
+  auto ours = sys::call("posix_openpt", [] { return ::posix_openpt(kOpen | O_NONBLOCK); });
+  if (!ours) return ours.error();
+  Pipe terminal{sys::Fd(*ours), {}};
+  int locked = 0;
+  auto unlocked = sys::call("ioctl", [&] { return ::ioctl(*ours, TIOCSPTLCK, &locked); });
+  if (!unlocked) return unlocked.error();
+  auto theirs = sys::call("ioctl", [&] { return ::ioctl(*ours, TIOCGPTPEER, kOpen); });
+  if (!theirs) return theirs.error();
+  terminal.write_end = sys::Fd(*theirs);
+  const winsize cells{size.rows, size.cols, 0, 0};
+  auto sized = sys::call("ioctl", [&] { return ::ioctl(*ours, TIOCSWINSZ, &cells); });
+  if (!sized) return sized.error();
+  auto given = sys::call("fchown", [&] { return ::fchown(*theirs, account.uid, static_cast<gid_t>(-1)); });
+  if (!given) return given.error();
+  return terminal;
+}
+
 /// Starts the child, in the tree's cgroup if it has one and the kernel lets it be born there.
 Result<pid_t, sys::Failure> start(Launch& launch, Tree& tree, int& pidfd) {
   constexpr int kFlags = CLONE_VM | CLONE_PIDFD;
@@ -153,33 +184,70 @@ Result<pid_t, sys::Failure> start(Launch& launch, Tree& tree, int& pidfd) {
 
 }  // namespace
 
-Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
-  Pipe in;
-  if (request.stdin_kind == Stdin::Pipe) {
-    auto made = open_pipe(Blocking::ReadEnd);
-    if (!made) return made.error();
-    in = std::move(*made);
+namespace {
+
+/// What a command reads from and writes to: our ends, and the command's.
+struct Streams {
+  sys::Fd in, out, err;
+  sys::Fd their_in, their_out, their_err;
+};
+
+Result<Streams, sys::Failure> open_pipes(Stdin kind) {
+  Streams streams;
+  if (kind == Stdin::Pipe) {
+    auto in = open_pipe(Blocking::ReadEnd);
+    if (!in) return in.error();
+    streams.in = std::move(in->write_end);
+    streams.their_in = std::move(in->read_end);
   }
   auto out = open_pipe(Blocking::WriteEnd);
   if (!out) return out.error();
   auto err = open_pipe(Blocking::WriteEnd);
   if (!err) return err.error();
+  streams.out = std::move(out->read_end);
+  streams.err = std::move(err->read_end);
+  streams.their_out = std::move(out->write_end);
+  streams.their_err = std::move(err->write_end);
+  return streams;
+}
+
+Result<Streams, sys::Failure> open_streams(const SpawnRequest& request) {
+  if (!request.terminal) return open_pipes(request.stdin_kind);
+  auto terminal = open_terminal(*request.terminal, *request.account);
+  if (!terminal) return terminal.error();
+  auto in = sys::call("fcntl", [&] { return ::fcntl(terminal->read_end.get(), F_DUPFD_CLOEXEC, 0); });
+  if (!in) return in.error();
+  Streams streams;
+  streams.in = sys::Fd(*in);
+  streams.out = std::move(terminal->read_end);
+  streams.their_out = std::move(terminal->write_end);
+  return streams;
+}
+
+}  // namespace
+
+Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
+  auto streams = open_streams(request);
+  if (!streams) return streams.error();
   auto launched = open_pipe(Blocking::WriteEnd);
   if (!launched) return launched.error();
 
   Tree& tree = *request.tree;
   LaunchPtr launch(new Launch(std::move(request)));
-  launch->in = in.read_end ? in.read_end.get() : launch->request.stdin_fd;
-  launch->out = out->write_end.get();
-  launch->err = err->write_end.get();
+  const bool has_terminal = launch->plain.has_terminal;
+  launch->out = streams->their_out.get();
+  launch->err = has_terminal ? launch->out : streams->their_err.get();
+  launch->in = has_terminal        ? launch->out
+               : streams->their_in ? streams->their_in.get()
+                                   : launch->request.stdin_fd;
   int pidfd = -1;
   auto pid = start(*launch, tree, pidfd);
   if (!pid) return pid.error();
   return Spawned{*pid,
                  sys::Fd(pidfd),
-                 std::move(out->read_end),
-                 std::move(err->read_end),
-                 std::move(in.write_end),
+                 std::move(streams->out),
+                 std::move(streams->err),
+                 std::move(streams->in),
                  std::move(launched->read_end),
                  std::move(launch)};
 }

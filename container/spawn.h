@@ -13,6 +13,7 @@
 #include "container/process_tree.h"
 #include "container/sys/call.h"
 #include "container/sys/fd.h"
+#include "wasm/protocol/terminal.h"
 
 namespace roombox {
 
@@ -31,15 +32,16 @@ enum class Stdin {
 
 /// A shell to run.
 struct SpawnRequest {
-  std::string shell;                     ///< Path of the shell.
-  std::vector<std::string> arguments;    ///< Its arguments, argv[0] first.
-  std::vector<std::string> environment;  ///< Its whole environment, as NAME=value.
-  std::string directory;                 ///< Where it starts, entered with the account's rights.
-  const Account* account = nullptr;      ///< Whom it runs as. Borrowed until it has exec'd.
-  Tree* tree = nullptr;                  ///< Which it is to be the first process of. Borrowed by spawn.
-  CommandLimits limits{};                ///< What it is held to; see command_limits.
-  Stdin stdin_kind = Stdin::Null;        ///< What it reads from.
-  int stdin_fd = -1;                     ///< That of Stdin::Null. Borrowed by spawn.
+  std::string shell;                       ///< Path of the shell.
+  std::vector<std::string> arguments;      ///< Its arguments, argv[0] first.
+  std::vector<std::string> environment;    ///< Its whole environment, as NAME=value.
+  std::string directory;                   ///< Where it starts, entered with the account's rights.
+  const Account* account = nullptr;        ///< Whom it runs as. Borrowed until it has exec'd.
+  Tree* tree = nullptr;                    ///< Which it is to be the first process of. Borrowed by spawn.
+  CommandLimits limits{};                  ///< What it is held to; see command_limits.
+  Stdin stdin_kind = Stdin::Null;          ///< What it reads from.
+  int stdin_fd = -1;                       ///< That of Stdin::Null. Borrowed by spawn.
+  std::optional<TerminalSize> terminal{};  ///< Its three streams are a terminal of its own, of that size.
 };
 
 /// What a child borrows from its parent's memory until it has exec'd or is gone.
@@ -53,9 +55,9 @@ using LaunchPtr = std::unique_ptr<Launch, LaunchDeleter>;
 struct Spawned {
   pid_t pid;
   sys::Fd pidfd;
-  sys::Fd out;  ///< Read ends of its stdout and stderr, non-blocking.
+  sys::Fd out;  ///< Read ends of its stdout and stderr, non-blocking; of a terminal one for both.
   sys::Fd err;
-  sys::Fd in;        ///< Write end of its stdin, non-blocking; of Stdin::Pipe only.
+  sys::Fd in;        ///< Write end of its stdin, non-blocking; of Stdin::Pipe and a terminal only.
   sys::Fd launched;  ///< Readable (its end) once the child has exec'd, or failed to, or died before.
   LaunchPtr launch;  ///< Keep until `launched` is readable or the child has been reaped.
 };

@@ -16,8 +16,8 @@
 ///   name:value                        one line for each header, its name in lower case; of those that are
 ///   ...                               needed here the first counts, others are skipped
 ///
-/// The headers that count are content-type, content-length, content-encoding, idempotency-key and
-/// last-event-id.
+/// The headers that count are content-type, content-length, content-encoding, idempotency-key,
+/// last-event-id and upgrade.
 ///
 /// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
 /// size.
@@ -124,12 +124,13 @@ struct HeaderField {
   std::optional<std::string_view> Request::*value;
 };
 
-constexpr std::array<HeaderField, 5> kHeaderFields = {{
+constexpr std::array<HeaderField, 6> kHeaderFields = {{
     {"content-type", &Request::content_type},
     {"content-length", &Request::content_length},
     {"content-encoding", &Request::content_encoding},
     {"idempotency-key", &Request::idempotency_key},
     {"last-event-id", &Request::last_event_id},
+    {"upgrade", &Request::upgrade},
 }};
 
 /// Takes the first line off a text.

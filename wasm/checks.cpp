@@ -139,6 +139,19 @@ Result<std::optional<std::string>, Error> last_event_id(const Request& request) 
   return std::optional(std::to_string(*number));
 }
 
+std::optional<Error> check_upgrade(const Request& request) {
+  if (is_word(request.upgrade.value_or(""), "websocket")) return std::nullopt;
+  return Error{ErrorCode::UpgradeRequired, std::string(messages::kUpgradeRequired)};
+}
+
+Result<std::optional<std::string>, Error> after_sequence(const Request& request) {
+  const auto after = decoded_parameter(request, "after");
+  if (!after) return std::optional<std::string>();
+  const auto number = parse_decimal(*after);
+  if (!number) return fault("after", messages::kAfter);
+  return std::optional(std::to_string(*number));
+}
+
 Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, StatusFilter filter) {
   FieldReport report;
   Headers arguments;

@@ -29,6 +29,12 @@ Result<std::optional<std::string>, Error> idempotency_key(const Request& request
 /// The Last-Event-ID, if there is one: a decimal number.
 Result<std::optional<std::string>, Error> last_event_id(const Request& request);
 
+/// Whether a call that is a WebSocket's asks for one.
+std::optional<Error> check_upgrade(const Request& request);
+
+/// The sequence number after which an attached client goes on, if its query gives one.
+Result<std::optional<std::string>, Error> after_sequence(const Request& request);
+
 /// The cursors that lists have.
 enum class Cursor {
   Sequence,  ///< A decimal number.

@@ -31,13 +31,14 @@ void append_listed(std::string& list, std::string_view item, std::string_view se
 }
 
 Answer not_found(Dialect dialect) {
-  std::string calls;
+  std::string example;
   for (const Route& route : routes()) {
-    if (route.dialect != dialect) continue;
-    append_listed(calls, route.method, ", ");
-    calls.append(" ").append(route.pattern);
+    if (route.dialect == dialect && route.pattern.ends_with("/exec")) {
+      example.append(route.method).append(" ").append(route.pattern);
+      break;
+    }
   }
-  return error_answer(ErrorCode::NotFound, messages::fill(messages::kNotFound, {calls}), dialect);
+  return error_answer(ErrorCode::NotFound, messages::fill(messages::kNotFound, {example}), dialect);
 }
 
 bool has_head(const Route& route) {

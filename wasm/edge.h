@@ -21,12 +21,15 @@ struct Request {
   std::optional<std::string_view> content_encoding;
   std::optional<std::string_view> idempotency_key;
   std::optional<std::string_view> last_event_id;
+  std::optional<std::string_view> upgrade;
   std::optional<std::string_view> body;  ///< Absent until a decision asked for it.
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-/// Answer this; nothing else is touched.
+/// Answer this; nothing else is touched. A status of 101 is a WebSocket, and the body what the host says on
+/// it before it closes, as fields (protocol/fields.h): `text` and `binary` messages, and `close`, a code, a
+/// blank and a reason.
 struct Answer {
   int status;
   Headers headers;

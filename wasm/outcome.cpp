@@ -10,6 +10,7 @@
 ///                          more than limits::kListedCommand bytes are not shown, so need not be sent);
 ///                          cursor
 ///   events                 those of an ended execution's record: answered as events, after Last-Event-ID
+///   attach                 the same, answered as to an attached client, from the query's `after` on
 ///   cut                    a stream of events broke off as its sandbox died: answered with its last event
 ///   result                 those of a record: answered as the exec call was that it is of
 ///   no_execution           the room has no such execution
@@ -30,6 +31,7 @@
 #include <utility>
 
 #include "wasm/answer.h"
+#include "wasm/checks.h"
 #include "wasm/edge.h"
 #include "wasm/execution_id.h"
 #include "wasm/protocol/decimal.h"
@@ -288,6 +290,19 @@ Answer answer_events(const Report& report) {
                             [&report, after](const Record& record) { return replay(report, record, after); });
 }
 
+Answer answer_attach(const Report& report) {
+  const auto asked = after_sequence(report.request);
+  const std::uint64_t after = asked && *asked ? parse_decimal(**asked).value_or(0) : 0;
+  return answer_with_record(report, [&report, after](const Record& record) {
+    const Subject& subject = report.subject;
+    Answer answer{101, {}, {}};
+    const auto state = append_attached(answer.body, record.view(), error_of(record),
+                                       !record.outcome().empty(), subject.sandbox, subject.dialect, after);
+    return state == ReplayState::Told ? answer
+                                      : answer_failure(*find_failure("position_lost"), subject.dialect);
+  });
+}
+
 Answer answer_result(const Report& report) {
   return answer_with_record(report, [&report](const Record& record) {
     Answer answer = answer_exec(report, record);
@@ -313,7 +328,7 @@ struct Row {
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 11> kRows = {{
+constexpr std::array<Row, 12> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
@@ -324,6 +339,7 @@ constexpr std::array<Row, 11> kRows = {{
     {"events", answer_events},
     {"result", answer_result},
     {"no_execution", answer_no_execution},
+    {"attach", answer_attach},
     {"cut", answer_cut},
 }};
 

@@ -4,9 +4,12 @@
 #include <array>
 #include <vector>
 
+#include "wasm/protocol/attach.h"
+#include "wasm/protocol/fields.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/sse.h"
+#include "wasm/protocol/utf8.h"
 
 namespace roombox::edge {
 namespace {
@@ -175,6 +178,45 @@ ReplayState append_lost_replay(std::string& out, const ExecutionView& execution,
   if (after > sse::kLostId) return ReplayState::Lost;
   if (after < sse::kStartId) sse::append_start(out, execution.id, sandbox_name, dialect);
   sse::append_error(out, sse::kLostId, error, dialect);
+  return ReplayState::Told;
+}
+
+namespace {
+
+void append_close(FieldWriter& messages, attach::CloseCode code, std::string_view reason) {
+  constexpr std::size_t kLongest = 123;  // RFC 6455, 5.5
+  std::string close = std::to_string(static_cast<unsigned>(code));
+  messages.text("close", close.append(" ").append(utf8::prefix(reason, kLongest)));
+}
+
+void append_pieces(FieldWriter& messages, const StoredLog& log, std::uint64_t seen) {
+  for (const Piece& piece : log.pieces()) {
+    std::string_view bytes = piece.bytes.substr(std::min<std::uint64_t>(seen, piece.bytes.size()));
+    seen -= piece.bytes.size() - bytes.size();
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), limits::kReplayedPiece))) {
+      messages.text("binary", attach::output_message(piece.stream, bytes.substr(0, limits::kReplayedPiece)));
+    }
+  }
+}
+
+}  // namespace
+
+ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, bool lost,
+                            std::string_view sandbox_name, Dialect dialect, std::uint64_t after) {
+  const StoredLog log(execution);
+  const Place place = lost ? Place::Output : place_of(after, log);
+  if (place == Place::Unknown) return ReplayState::Lost;
+  const std::uint64_t seen = after < sse::kStartId ? 0 : after - sse::kStartId;
+  FieldWriter messages(out);
+  if (dialect == Dialect::Rooms) {
+    messages.text("text", attach::start_message(execution.id, sandbox_name, seen + sse::kStartId));
+  }
+  if (place == Place::Output) append_pieces(messages, log, seen);
+  messages.text("binary", attach::replay_end_message());
+  const bool has_exit = execution.status != Status::Failed && execution.exit_code;
+  if (has_exit) messages.text("binary", attach::exit_message(*execution.exit_code));
+  has_exit ? append_close(messages, attach::CloseCode::Normal, {})
+           : append_close(messages, attach::CloseCode::Failed, summary(error));
   return ReplayState::Told;
 }
 

@@ -33,4 +33,9 @@ ReplayState append_replay(std::string& out, const ExecutionView& execution, cons
 ReplayState append_lost_replay(std::string& out, const ExecutionView& execution, const Error& error,
                                std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
 
+/// Appends what an attached client is told of an ended execution (protocol/attach.h), as an Answer of 101 has
+/// it. Place and order as append_replay's. `lost` where its sandbox died.
+ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, bool lost,
+                            std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
+
 }  // namespace roombox::edge

@@ -14,6 +14,7 @@
 #include "wasm/protocol/kill_request.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/record.h"
+#include "wasm/protocol/terminal.h"
 
 namespace roombox::edge {
 namespace {
@@ -71,6 +72,31 @@ Decision events(const Call& call) {
   if (!id) return refuse(call, id.error());
   Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, agent_api::kEvents));
   if (*id) out.headers.emplace_back(agent_api::kLastEventIdHeader, **std::move(id));
+  return out;
+}
+
+Decision attach(const Call& call) {
+  if (auto error = check_upgrade(call.request)) {
+    Answer refusal = error_answer(*error, call.subject.dialect);
+    refusal.headers.emplace_back("Upgrade", "websocket");
+    return refusal;
+  }
+  auto after = after_sequence(call.request);
+  if (!after) return refuse(call, after.error());
+  Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, agent_api::kAttach));
+  out.headers.emplace_back("Upgrade", "websocket");
+  if (*after) out.headers.emplace_back(agent_api::kLastEventIdHeader, **std::move(after));
+  return out;
+}
+
+Decision resize(const Call& call) {
+  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  auto parsed = parse_terminal_size(*call.request.body);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  Forward out = forward(call, "POST", agent_api::execution_path(call.subject.execution, agent_api::kResize));
+  out.headers.emplace_back("Content-Type", kJson);
   return out;
 }
 
@@ -145,7 +171,7 @@ Decision record(const Call& call) {
 constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 
-constexpr std::array<Route, 15> kRoutes = {{
+constexpr std::array<Route, 17> kRoutes = {{
     {kRooms, "GET", "/health", health},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, "GET", "/api/rooms", rooms},
@@ -155,7 +181,10 @@ constexpr std::array<Route, 15> kRoutes = {{
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,
      Route::Reply::Stream},
+    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/attach", attach,
+     Route::Reply::Stream},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
+    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/resize", resize},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
     {kV1, "POST", "/v1/sandboxes/{id}/exec", exec},
     {kV1, "GET", "/v1/sandboxes", rooms},

@@ -1,5 +1,6 @@
 import edgeModule from "../build/wasi/wasm/edge.wasm";
 import { type Bytes, concat } from "./bytes";
+import { readFields } from "./fields";
 import type { Outcome } from "./outcome";
 
 /** What the core decided about a request: `Decision` of wasm/edge.h. */
@@ -50,7 +51,14 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** The headers that the core decides by. */
-const HEAD_FIELDS = ["content-type", "content-length", "content-encoding", "idempotency-key", "last-event-id"];
+const HEAD_FIELDS = [
+  "content-type",
+  "content-length",
+  "content-encoding",
+  "idempotency-key",
+  "last-event-id",
+  "upgrade",
+];
 
 /** The head of a request as the core reads it: the request line, then the headers that decide something. */
 export function headOf(request: Request): string {
@@ -137,7 +145,22 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
 
 /** Some statuses may have no body, not even an empty one. */
 function readAnswer(status: number, head: string, body: Uint8Array): Response {
+  if (status === 101) return new Response(null, { status, webSocket: socketThatSays(body) });
   return new Response(body.byteLength > 0 ? decoder.decode(body) : null, { status, headers: answerHeaders(head) });
+}
+
+/** The client's end of a socket on which all is said at once: the fields are its messages and its close. */
+function socketThatSays(fields: Uint8Array): WebSocket {
+  const { 0: client, 1: server } = new WebSocketPair();
+  server.accept();
+  for (const [kind, value] of readFields(fields)) {
+    if (kind === "binary") server.send(value);
+    if (kind === "text") server.send(decoder.decode(value));
+    if (kind !== "close") continue;
+    const [, code, reason] = /^(\d+) (.*)$/s.exec(decoder.decode(value)) ?? [];
+    server.close(Number(code), reason);
+  }
+  return client;
 }
 
 /** The heads of answers are a handful, all from the core's tables; a Response takes made Headers at half the price. */

@@ -116,6 +116,7 @@ export class Executions {
     const fields = this.#records.get(id);
     if (!fields || this.#records.status(id) === "running") return outcomeReply("no_execution");
     if (pathname.endsWith("/events")) return outcomeReply("events", fields);
+    if (pathname.endsWith("/attach")) return outcomeReply("attach", fields);
     return outcomeReply(isLost(fields) ? "earlier_life" : "ended");
   }
 

@@ -22,6 +22,7 @@ export type OutcomeName =
   | "record"
   | "records"
   | "events"
+  | "attach"
   | "result"
   | "room"
   | "created"

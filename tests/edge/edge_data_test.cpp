@@ -84,6 +84,7 @@ Decision carry(const json& sent, const std::string& body) {
   request.content_encoding = value_of(headers, "content-encoding");
   request.idempotency_key = value_of(headers, "idempotency-key");
   request.last_event_id = value_of(headers, "last-event-id");
+  request.upgrade = value_of(headers, "upgrade");
   Decision decision = decide(request);
   if (!std::holds_alternative<ReadBody>(decision)) return decision;
   request.body = std::string_view(body).substr(0, expect<ReadBody>(decision).limit + 1);

@@ -200,6 +200,7 @@ TEST(Mutation, OfAUrlIsDecidedOn) {
     request.url = url;
     request.content_type = "application/json";
     if (dice.below(2) == 0) request.last_event_id = header_value;
+    if (dice.below(2) == 0) request.upgrade = "websocket";
     if (dice.below(2) == 0) request.idempotency_key = header_value;
     request.body = bodies[dice.below(std::size(bodies))];
     Decision decision = decide(request);

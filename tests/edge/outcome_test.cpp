@@ -335,6 +335,67 @@ TEST(Outcome, TellsTheEndOfALostExecutionWhereverItsReaderWas) {
             std::string::npos);
 }
 
+/// The messages that an answer of 101 is to say.
+std::vector<std::string> messages_of(const Answer& answer) {
+  std::vector<std::string> all;
+  FieldReader fields(answer.body);
+  while (const auto field = fields.next())
+    all.push_back(std::string(field->name) + " " + std::string(field->value));
+  EXPECT_FALSE(fields.damaged());
+  return all;
+}
+
+constexpr std::string_view kAttach = "/api/rooms/room-123/sandbox/executions/exec_1/attach";
+
+TEST(Outcome, TellsAnAttachedClientOfAnEndedExecution) {
+  ExecutionView view = ended();
+  view.out = "out";
+  view.err = "er";
+  view.total = 5;
+  Runs runs;
+  runs.add(Stream::Stderr, 1);
+  runs.add(Stream::Stdout, 3);
+  runs.add(Stream::Stderr, 1);
+  const std::string encoded = runs.encoded();
+  view.runs = encoded;
+  view.exit_code = 3;
+  using namespace std::string_literals;
+  const auto start = [](int sequence) {
+    return "text {\"type\":\"start\",\"id\":\"exec_1\",\"sandboxName\":\"sandbox-room-123\",\"sequence\":" +
+           std::to_string(sequence) + "}";
+  };
+  const std::vector<std::string> end = {"binary \4", "binary \3\0\0\0\3"s, "close 1000 "};
+  const auto told = [&](const std::string& query) {
+    return messages_of(
+        answer_outcome(request_of("GET", std::string(kAttach) + query), outcome_of("attach", view)));
+  };
+  std::vector<std::string> all = {start(1), "binary \2e", "binary \1out", "binary \2r"};
+  all.insert(all.end(), end.begin(), end.end());
+  EXPECT_EQ(told(""), all);
+  EXPECT_EQ(told("?after=1"), all);
+  all = {start(3), "binary \1ut", "binary \2r"};
+  all.insert(all.end(), end.begin(), end.end());
+  EXPECT_EQ(told("?after=3"), all);
+  all = {start(6)};
+  all.insert(all.end(), end.begin(), end.end());
+  EXPECT_EQ(told("?after=6"), all);
+  EXPECT_EQ(answer_outcome(request_of("GET", std::string(kAttach) + "?after=99"), outcome_of("attach", view))
+                .status,
+            410);
+}
+
+TEST(Outcome, TellsAnAttachedClientOfNoExitThatThereWasNot) {
+  ExecutionView view = ended();
+  view.status = Status::Failed;
+  view.exit_code.reset();
+  const auto told =
+      messages_of(answer_outcome(request_of("GET", kAttach), outcome_of("attach", view) + "outcome 4\nlost"));
+  EXPECT_EQ(told.at(told.size() - 2), "binary \4");
+  EXPECT_TRUE(told.back().starts_with("close 1011 sandbox execution failed: the sandbox stopped"))
+      << told.back();
+  EXPECT_LE(told.back().size(), std::string_view("close 1011 ").size() + 123);
+}
+
 TEST(Outcome, EndsAStreamThatBrokeOff) {
   const Answer answer = answer_outcome(exec_call(), "cut");
   EXPECT_EQ(header(answer.headers, "Content-Type"), "text/event-stream");

@@ -25,6 +25,16 @@ inline constexpr std::string_view kEvents = "/events";
 inline constexpr std::string_view kStdin = "/stdin";
 inline constexpr std::string_view kEof = "eof=true";
 
+/// `/executions/{id}/attach`, `GET` for a WebSocket: attach.h, from the sequence number that Last-Event-ID
+/// gives on; 410 if what comes after it is no longer kept. `/terminal` is the same without channels: bytes
+/// both ways, and an end.
+inline constexpr std::string_view kAttach = "/attach";
+inline constexpr std::string_view kTerminal = "/terminal";
+
+/// `/executions/{id}/resize`, `POST`: the size (terminal.h) of its terminal; 200 with the execution as JSON,
+/// 409 if it has ended or has none.
+inline constexpr std::string_view kResize = "/resize";
+
 /// `/executions/{id}/kill`, `POST`: a signal (kill_request.h) to its processes; 200 with the execution as
 /// JSON, after SIGKILL when none of them is left; 409 if it has ended.
 inline constexpr std::string_view kKill = "/kill";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "wasm/protocol/messages.h"
@@ -12,7 +13,7 @@ namespace {
 
 /// What other systems and dialects call fields, in lower case without `_` and `-`; of a word with several
 /// names, the one that the body has.
-constexpr std::array<Alias, 24> kAliases = {{
+constexpr std::array<Alias, 28> kAliases = {{
     {"command", "cmd"},
     {"cmd", "command"},
     {"script", "cmd"},
@@ -37,6 +38,10 @@ constexpr std::array<Alias, 24> kAliases = {{
     {"background", "detach"},
     {"format", "encoding"},
     {"sig", "signal"},
+    {"tty", "pty"},
+    {"terminal", "pty"},
+    {"maxrunafterdisconnect", "max_run_after_disconnect_ms"},
+    {"columns", "cols"},
 }};
 
 }  // namespace
@@ -50,6 +55,20 @@ FieldErrors BodyReader::read(std::string_view body) {
   }
   finish();
   return report_.take();
+}
+
+std::optional<std::int64_t> BodyReader::whole(std::string_view field, double number, std::int64_t least,
+                                              std::int64_t most) {
+  if (std::trunc(number) != number) {
+    report_.add(field, messages::kWrongType, {"int", "number"});
+  } else if (number < static_cast<double>(least)) {
+    report_.add(field, messages::kNumberTooSmall, {std::to_string(least)});
+  } else if (number > static_cast<double>(most)) {
+    report_.add(field, messages::kNumberTooBig, {std::to_string(most)});
+  } else {
+    return static_cast<std::int64_t>(number);
+  }
+  return std::nullopt;
 }
 
 void BodyReader::accept_member(const BodyField&, std::string&, const JsonValue&) {}

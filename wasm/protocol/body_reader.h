@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,10 @@ class BodyReader : private JsonHandler {
   virtual void finish() {}
 
   FieldReport& report() { return report_; }
+
+  /// A number that is whole and within bounds; else reports what it breaks.
+  std::optional<std::int64_t> whole(std::string_view field, double number, std::int64_t least,
+                                    std::int64_t most);
 
  private:
   /// Levels of arrays and objects that a value is inside of.

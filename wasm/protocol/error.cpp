@@ -15,7 +15,7 @@ struct Row {
   std::string_view name;
 };
 
-constexpr std::array<Row, 13> kTable = {{
+constexpr std::array<Row, 14> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
     {ErrorCode::Forbidden, 403, "forbidden"},
@@ -25,6 +25,7 @@ constexpr std::array<Row, 13> kTable = {{
     {ErrorCode::Gone, 410, "gone"},
     {ErrorCode::PayloadTooLarge, 413, "payload_too_large"},
     {ErrorCode::UnsupportedMediaType, 415, "unsupported_media_type"},
+    {ErrorCode::UpgradeRequired, 426, "upgrade_required"},
     {ErrorCode::TooManyRequests, 429, "too_many_requests"},
     {ErrorCode::ExecutionFailed, 500, "execution_failed"},
     {ErrorCode::Internal, 500, "internal"},

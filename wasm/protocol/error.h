@@ -20,6 +20,7 @@ enum class ErrorCode {
   Gone,
   PayloadTooLarge,
   UnsupportedMediaType,
+  UpgradeRequired,
   TooManyRequests,
   ExecutionFailed,
   Internal,

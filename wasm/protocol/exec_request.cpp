@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <span>
 #include <utility>
 
@@ -12,9 +11,9 @@
 namespace roombox {
 namespace {
 
-enum Tag : std::size_t { kCmd, kCwd, kEnv, kTimeout, kStdin, kStream, kDetach, kEncoding };
+enum Tag : std::size_t { kCmd, kCwd, kEnv, kTimeout, kStdin, kStream, kDetach, kEncoding, kPty, kMaxRun };
 
-constexpr std::array<BodyField, 8> kRoomsFields = {{
+constexpr std::array<BodyField, 10> kRoomsFields = {{
     {"cmd", kCmd, JsonKind::String, "string", Presence::Required},
     {"cwd", kCwd, JsonKind::String, "string"},
     {"env", kEnv, JsonKind::Object, "record"},
@@ -23,6 +22,8 @@ constexpr std::array<BodyField, 8> kRoomsFields = {{
     {"stream", kStream, JsonKind::Boolean, "boolean"},
     {"detach", kDetach, JsonKind::Boolean, "boolean"},
     {"encoding", kEncoding, JsonKind::String, "string", Presence::Optional, {}, messages::kEncoding},
+    {"pty", kPty, JsonKind::Object, "object"},
+    {"max_run_after_disconnect_ms", kMaxRun, JsonKind::Number, "number"},
 }};
 
 constexpr std::array<BodyField, 5> kV1Fields = {{
@@ -67,6 +68,10 @@ class ExecReader final : public BodyReader {
   void timeout(std::string_view field, double number);
   void stdin_text(std::string_view field, std::string& text);
   void encoding(std::string_view field, std::string_view text);
+  void max_run(std::string_view field, double number);
+  void variable(std::string_view field, std::string& name, const JsonValue& value);
+  void terminal_side(std::string_view field, std::string_view side, const JsonValue& value);
+  void end_env(std::string_view field);
 
   ExecRequest request_;
   std::optional<std::chrono::milliseconds> timeout_;
@@ -94,6 +99,11 @@ void ExecReader::accept(const BodyField& field, const JsonValue& value) {
       return;
     case kEncoding:
       return encoding(field.name, *value.text);
+    case kPty:
+      request_.terminal.emplace();
+      return;
+    case kMaxRun:
+      return max_run(field.name, value.number);
   }
 }
 
@@ -116,17 +126,8 @@ void ExecReader::cwd(std::string_view field, std::string& text) {
 }
 
 void ExecReader::timeout(std::string_view field, double number) {
-  constexpr auto kMin = limits::kTimeoutMin.count();
-  constexpr auto kMax = limits::kTimeoutMax.count();
-  if (std::trunc(number) != number) {
-    report().add(field, messages::kWrongType, {"int", "number"});
-  } else if (number < static_cast<double>(kMin)) {
-    report().add(field, messages::kNumberTooSmall, {std::to_string(kMin)});
-  } else if (number > static_cast<double>(kMax)) {
-    report().add(field, messages::kNumberTooBig, {std::to_string(kMax)});
-  } else {
-    timeout_ = std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(number));
-  }
+  const auto ms = whole(field, number, limits::kTimeoutMin.count(), limits::kTimeoutMax.count());
+  if (ms) timeout_ = std::chrono::milliseconds(*ms);
 }
 
 void ExecReader::stdin_text(std::string_view field, std::string& text) {
@@ -142,29 +143,54 @@ void ExecReader::encoding(std::string_view field, std::string_view text) {
   request_.encoding = *named;
 }
 
+void ExecReader::max_run(std::string_view field, double number) {
+  const auto ms = whole(field, number, 0, limits::kMaxRunAfterDisconnect.count());
+  if (ms) request_.max_run_after_disconnect = std::chrono::milliseconds(*ms);
+}
+
 void ExecReader::accept_member(const BodyField& field, std::string& name, const JsonValue& value) {
+  field.tag == kPty ? terminal_side(field.name, name, value) : variable(field.name, name, value);
+}
+
+void ExecReader::terminal_side(std::string_view field, std::string_view side, const JsonValue& value) {
+  const bool is_cols = side == "cols";
+  if (!is_cols && side != "rows") {
+    return report().add(field, messages::kUnrecognizedKey, {FieldReport::quoted(side), ""});
+  }
+  if (value.kind != JsonKind::Number) {
+    return report().add(field, messages::kMemberWrongType, {"number", roombox::name(value.kind), side});
+  }
+  const auto cells = whole(field, value.number, 1, limits::kTerminalCells);
+  if (cells)
+    (is_cols ? request_.terminal->cols : request_.terminal->rows) = static_cast<std::uint16_t>(*cells);
+}
+
+void ExecReader::variable(std::string_view field, std::string& name, const JsonValue& value) {
   if (++env_count_ > limits::kEnvCount) return;  // `end` reports it, once
   const std::string quoted = FieldReport::quoted(name);
-  if (!is_variable_name(name)) return report().add(field.name, messages::kEnvName, {quoted});
+  if (!is_variable_name(name)) return report().add(field, messages::kEnvName, {quoted});
   if (value.kind != JsonKind::String) {
-    return report().add(field.name, messages::kEnvWrongType, {roombox::name(value.kind), quoted});
+    return report().add(field, messages::kEnvWrongType, {roombox::name(value.kind), quoted});
   }
   const std::size_t entry = name.size() + 1 + value.text->size();  // NAME=value
   env_bytes_ += entry + 1;
   if (entry > limits::kEnvEntry) {
-    return report().add(field.name, messages::kEnvEntryTooBig,
-                        {std::to_string(limits::kEnvEntry - 1), quoted});
+    return report().add(field, messages::kEnvEntryTooBig, {std::to_string(limits::kEnvEntry - 1), quoted});
   }
-  if (has_nul(*value.text)) return report().add(field.name, messages::kEnvNul, {quoted});
+  if (has_nul(*value.text)) return report().add(field, messages::kEnvNul, {quoted});
   request_.env.push_back({std::move(name), std::move(*value.text)});
 }
 
 void ExecReader::end(const BodyField& field) {
+  if (field.tag == kEnv) end_env(field.name);
+}
+
+void ExecReader::end_env(std::string_view field) {
   if (env_count_ > limits::kEnvCount) {
-    report().add(field.name, messages::kEnvCountTooBig, {std::to_string(limits::kEnvCount)});
+    report().add(field, messages::kEnvCountTooBig, {std::to_string(limits::kEnvCount)});
   }
   if (env_bytes_ > limits::kEnvBytes) {
-    report().add(field.name, messages::kEnvBytesTooBig, {std::to_string(limits::kEnvBytes)});
+    report().add(field, messages::kEnvBytesTooBig, {std::to_string(limits::kEnvBytes)});
   }
   std::vector<std::string_view> names;
   names.reserve(request_.env.size());
@@ -172,12 +198,18 @@ void ExecReader::end(const BodyField& field) {
   std::sort(names.begin(), names.end());
   const auto same = std::adjacent_find(names.begin(), names.end());
   if (same != names.end()) {
-    report().add(field.name, messages::kDuplicateKey, {FieldReport::quoted(*same)});
+    report().add(field, messages::kDuplicateKey, {FieldReport::quoted(*same)});
   }
 }
 
 void ExecReader::finish() {
-  if (stream_ && detach_) report().add("detach", messages::kDetachAndStream);
+  if (stream_ && detach_) report().add("detach", messages::kNotTogether, {"stream"});
+  if (request_.terminal && stream_) report().add("pty", messages::kNotTogether, {"stream"});
+  if (request_.terminal && request_.stdin_text) report().add("pty", messages::kNotTogether, {"stdin"});
+  detach_ |= request_.terminal.has_value();
+  if (request_.max_run_after_disconnect && !detach_) {
+    report().add("max_run_after_disconnect_ms", messages::kOnlyDetached);
+  }
   if (stream_) request_.mode = Mode::Stream;
   if (detach_) request_.mode = Mode::Detach;
   if (timeout_) {

@@ -11,6 +11,7 @@
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/result.h"
 #include "wasm/protocol/stream.h"
+#include "wasm/protocol/terminal.h"
 
 namespace roombox {
 
@@ -29,6 +30,9 @@ struct ExecRequest {
   std::optional<std::string> stdin_text;  ///< Fed to the command, then end of file; any bytes of UTF-8.
   Mode mode = Mode::Plain;
   Encoding encoding = Encoding::Utf8;
+  std::optional<TerminalSize> terminal;  ///< It runs in a terminal; its mode is Detach.
+  /// How long it goes on after the last attached client has left; of Detach alone. None: as long as it likes.
+  std::optional<std::chrono::milliseconds> max_run_after_disconnect;
 };
 
 /// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name

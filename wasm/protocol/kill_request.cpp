@@ -21,20 +21,22 @@ class KillReader final : public BodyReader {
 
  private:
   void accept(const BodyField& field, const JsonValue& value) override {
-    const auto number = value.kind == JsonKind::String ? signal_number(*value.text) : whole(value.number);
+    const auto number = signal_of(value);
     if (!number) return report().add(field.name, messages::kSignal);
     request_.signal = *number;
-  }
-
-  static std::optional<int> whole(double number) {
-    const bool valid = std::trunc(number) == number && number >= kSignalMin && number <= kSignalMax;
-    return valid ? std::optional(static_cast<int>(number)) : std::nullopt;
   }
 
   KillRequest request_;
 };
 
 }  // namespace
+
+std::optional<int> signal_of(const JsonValue& value) {
+  if (value.kind == JsonKind::String) return signal_number(*value.text);
+  const double number = value.number;
+  const bool valid = std::trunc(number) == number && number >= kSignalMin && number <= kSignalMax;
+  return valid ? std::optional(static_cast<int>(number)) : std::nullopt;
+}
 
 Result<KillRequest, FieldErrors> parse_kill_request(std::string_view body) {
   if (body.empty()) return KillRequest{};

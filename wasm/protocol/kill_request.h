@@ -1,12 +1,17 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "wasm/protocol/error.h"
+#include "wasm/protocol/json_reader.h"
 #include "wasm/protocol/result.h"
 #include "wasm/protocol/signals.h"
 
 namespace roombox {
+
+/// The signal that a string or a number of a body names; none where there is no such signal.
+std::optional<int> signal_of(const JsonValue& value);
 
 /// A signal to an execution, as the body of a kill call asks for it.
 struct KillRequest {

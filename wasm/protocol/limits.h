@@ -60,6 +60,12 @@ inline constexpr std::chrono::milliseconds kTimeoutMin = 1ms;
 inline constexpr std::chrono::milliseconds kTimeoutMax = 1h;
 inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
 
+/// How long a detached command may go on after its last client has left, if that is bounded at all.
+inline constexpr std::chrono::milliseconds kMaxRunAfterDisconnect = 24h;
+
+/// Columns and rows of a terminal.
+inline constexpr std::int64_t kTerminalCells = 4096;
+
 /// Bytes kept of each output stream for the result and the record; what comes later sets `truncated`.
 inline constexpr std::size_t kStoredOutput = 1u << 20;
 

@@ -14,7 +14,8 @@ inline constexpr std::string_view kRoomRequired = "not found - room ID is requir
 inline constexpr std::string_view kSandboxRequired = "not found - sandbox ID is required";
 inline constexpr std::string_view kNoSandbox = "not found - there is no sandbox <id>";
 inline constexpr std::string_view kNoExecution = "not found - the room has no execution <id>";
-inline constexpr std::string_view kNotFound = "not found - there is <routes>";
+inline constexpr std::string_view kNotFound =
+    "not found - no call has this path; docs/api.md has all of them, such as <call>";
 inline constexpr std::string_view kMethodNotAllowed = "method not allowed - only <methods> supported";
 inline constexpr std::string_view kNotJson = "unsupported media type - send the body as application/json";
 inline constexpr std::string_view kEncoded =
@@ -59,6 +60,12 @@ inline constexpr std::string_view kStdinClosed = "the stdin of the execution is 
 inline constexpr std::string_view kStdinFull =
     "the execution has not read its input yet; nothing was written, try again when it has";
 
+inline constexpr std::string_view kNoTerminal = "the execution does not run in a terminal";
+inline constexpr std::string_view kAttachedBehind =
+    "the client was too slow: some output is no longer kept for it";
+inline constexpr std::string_view kAttachedChannel = "expected a binary message that begins with 0 (stdin)";
+inline constexpr std::string_view kUpgradeRequired = "upgrade required - this call is for a WebSocket";
+
 // The path, the query and headers.
 inline constexpr std::string_view kRoomId =
     "A room ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
@@ -71,6 +78,8 @@ inline constexpr std::string_view kStatus = "Invalid option: expected one of <na
 inline constexpr std::string_view kTrueOrFalse = "Invalid option: expected one of \"true\"|\"false\"";
 inline constexpr std::string_view kIdempotencyKey =
     "An Idempotency-Key has 1 to 255 visible ASCII characters";
+inline constexpr std::string_view kAfter =
+    "Invalid sequence: expected the id of an event of the execution, a whole number";
 inline constexpr std::string_view kLastEventId = "A Last-Event-ID is the id of an event, a whole number";
 
 // A body as a whole.
@@ -102,9 +111,14 @@ inline constexpr std::string_view kCommandNul = "Command cannot contain a NUL ch
 inline constexpr std::string_view kCwdNotAbsolute = "Working directory must be an absolute path";
 inline constexpr std::string_view kCwdNul = "Working directory cannot contain a NUL character";
 inline constexpr std::string_view kEncoding = "Invalid option: expected one of \"utf8\"|\"base64\"";
-inline constexpr std::string_view kDetachAndStream = "Cannot be combined with \"stream\"";
+inline constexpr std::string_view kNotTogether = "Cannot be combined with \"<field>\"";
+inline constexpr std::string_view kOnlyDetached = "Only with \"detach\" or \"pty\"";
+inline constexpr std::string_view kMemberWrongType =
+    "Invalid input: expected <type>, received <type> (member \"<name>\")";
 inline constexpr std::string_view kSignal =
     "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
+inline constexpr std::string_view kControlType =
+    "Invalid option: expected one of \"stdin-eof\"|\"resize\"|\"signal\"";
 inline constexpr std::string_view kEnvName =
     "Invalid name of a variable: expected [A-Za-z_][A-Za-z0-9_]*, received \"<name>\"";
 inline constexpr std::string_view kEnvNul = "Variable \"<name>\" cannot contain a NUL character";
