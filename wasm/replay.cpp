@@ -191,8 +191,9 @@ void append_close(FieldWriter& messages, attach::CloseCode code, std::string_vie
 
 void append_pieces(FieldWriter& messages, const StoredLog& log, std::uint64_t seen) {
   for (const Piece& piece : log.pieces()) {
-    std::string_view bytes = piece.bytes.substr(std::min<std::uint64_t>(seen, piece.bytes.size()));
-    seen -= piece.bytes.size() - bytes.size();
+    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(seen, piece.bytes.size()));
+    std::string_view bytes = piece.bytes.substr(skipped);
+    seen -= skipped;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), limits::kReplayedPiece))) {
       messages.text("binary", attach::output_message(piece.stream, bytes.substr(0, limits::kReplayedPiece)));
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Attached, bytesOn, Channel, type Said } from "./attach";
-import { callJson, containerOf, detach, docker, ended, exec, executionPath, newRoom, origin, record, remove } from "./client";
+import { callJson, containerOf, detach, docker, ended, exec, executionPath, newRoom, record, remove } from "./client";
 
 // Attached clients and terminals through the whole chain.
 
@@ -43,10 +43,7 @@ it("is told of an ended one from its record, in order, from any place on", async
 });
 
 it("sees every line once, whenever it comes, and goes on exactly where it was", async () => {
-  const id = await detach(
-    room,
-    "for i in {0..49}; do seq $((i * 1000 + 1)) $((i * 1000 + 1000)); sleep 0.02; done",
-  );
+  const id = await detach(room, "for i in {0..49}; do seq $((i * 1000 + 1)) $((i * 1000 + 1000)); sleep 0.02; done");
   const many = Array.from({ length: 20 }, async (_, i) => {
     await new Promise((resolve) => setTimeout(resolve, i * 60)); // the moments themselves
     return `${bytesOn(await (await Attached.to(room, id)).toEnd(), Channel.stdout)}`;
@@ -82,9 +79,7 @@ it("closes without an exit when the sandbox dies", async () => {
 it("says what is wrong before there is a socket", async () => {
   const unknown = `${executionPath(room, "exec_none")}/attach`;
   await callJson(426, "GET", unknown);
-  await expect(Attached.to(room, "exec_none")).rejects.toThrow();
-  const refused = new WebSocket(`${origin().replace("http", "ws")}${unknown}`);
-  expect(await new Promise((resolve) => refused.addEventListener("error", () => resolve("error")))).toBe("error");
+  await expect(Attached.to(room, "exec_none")).rejects.toThrow("refused");
 });
 
 it("ends what its last client has left, after the time that was given", async () => {

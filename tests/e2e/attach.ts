@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { executionPath, origin } from "./client";
 
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, exit: 3, replayEnd: 4 } as const;
@@ -31,7 +30,10 @@ export class Attached {
 
   static async to(room: string, id: string, query = ""): Promise<Attached> {
     const client = new Attached(`${origin().replace("http", "ws")}${executionPath(room, id)}/attach${query}`);
-    await once(client.#socket, "open");
+    await new Promise((resolve, reject) => {
+      client.#socket.addEventListener("open", resolve);
+      client.#socket.addEventListener("error", () => reject(new Error("the socket was refused")));
+    });
     return client;
   }
 
