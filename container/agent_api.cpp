@@ -36,6 +36,18 @@ HttpResponse to_response(unsigned status, const Execution& execution, const Call
   return {status, kJson, render(execution.view(), caller.sandbox, caller.dialect)};
 }
 
+/// The answer to a call that started a detached one.
+HttpResponse to_started(const Execution& execution, const Caller& caller) {
+  return {caller.dialect == Dialect::Sdk ? 201u : 202u, kJson,
+          render_started(execution.view(), caller.sandbox, caller.dialect)};
+}
+
+/// The answer to a call that did something to an execution.
+HttpResponse to_done(const Execution& execution, const Caller& caller) {
+  if (caller.dialect == Dialect::Sdk) return {204, kJson, ""};
+  return to_response(200, execution, caller);
+}
+
 /// Tells that the request became an execution, whatever became of that.
 HttpResponse of(const Execution& execution, HttpResponse response) {
   response.headers.emplace_back(agent_api::kExecutionHeader, execution.id());
@@ -83,8 +95,10 @@ void AgentApi::handle(ExchangePtr exchange) {
     std::string_view method, path;
     void (AgentApi::*handle)(ExchangePtr);
   };
-  static constexpr std::array<Call, 4> kCalls = {{
+  static constexpr std::array<Call, 6> kCalls = {{
       {"POST", agent_api::kExecutions, &AgentApi::execute},
+      {"GET", agent_api::kExecutions, &AgentApi::list},
+      {"POST", agent_api::kTerminals, &AgentApi::open_terminal},
       {"GET", agent_api::kRecords, &AgentApi::feed_records},
       {"POST", agent_api::kRecordsStored, &AgentApi::forget_records},
       {"GET", agent_api::kVersion, &AgentApi::version},
@@ -137,9 +151,30 @@ void AgentApi::version(ExchangePtr exchange) {
 void AgentApi::execute(ExchangePtr exchange) {
   const HttpRequest& request = exchange->request();
   const Caller caller = caller_of(request);
-  auto parsed = parse_exec_request(request.body, caller.dialect);
+  const auto mode = mode_named(request.header(agent_api::kModeHeader)).value_or(Mode::Plain);
+  auto parsed = parse_exec_request(request.body, caller.dialect, mode);
   if (!parsed)
     return exchange->respond(to_response(invalid_request(std::move(parsed.error())), caller.dialect));
+  start(std::move(exchange), *std::move(parsed));
+}
+
+void AgentApi::open_terminal(ExchangePtr exchange) {
+  const HttpRequest& request = exchange->request();
+  auto size = parse_terminal_size(request.body);
+  if (!size)
+    return exchange->respond(
+        to_response(invalid_request(std::move(size.error())), caller_of(request).dialect));
+  ExecRequest terminal;
+  terminal.cmd = agent_api::kTerminalCommand;
+  terminal.mode = Mode::Detach;
+  terminal.timeout.reset();
+  terminal.terminal = *size;
+  start(std::move(exchange), std::move(terminal));
+}
+
+void AgentApi::start(ExchangePtr exchange, ExecRequest exec) {
+  const HttpRequest& request = exchange->request();
+  const Caller caller = caller_of(request);
   std::string id(request.header(agent_api::kExecutionHeader));
   if (!id.empty() && engine_.find(id))
     return exchange->respond(to_response(error(ErrorCode::Conflict, messages::kSameId), caller.dialect));
@@ -147,15 +182,15 @@ void AgentApi::execute(ExchangePtr exchange) {
     return exchange->respond(
         to_response(error(ErrorCode::Unavailable, messages::kRecordsFull), caller.dialect));
 
-  const Mode mode = parsed->mode;
-  const ExecutionPtr execution = engine_.start(std::move(*parsed), std::move(id));
+  const Mode mode = exec.mode;
+  const ExecutionPtr execution = engine_.start(std::move(exec), std::move(id));
   // Each of the two ways to an answer drops the exchange of the other.
   const auto unanswered = std::make_shared<ExchangePtr>(exchange);
   if (mode != Mode::Plain) {
     execution->when_started([this, unanswered, mode, caller](const Execution& started) {
       const auto waiting = std::exchange(*unanswered, nullptr);
       if (!waiting) return;
-      if (mode == Mode::Detach) return waiting->respond(of(started, to_response(202, started, caller)));
+      if (mode == Mode::Detach) return waiting->respond(of(started, to_started(started, caller)));
       stream(waiting, engine_.find(started.id()), 0, LogReader::Pace::Reader);
     });
   }
@@ -225,7 +260,13 @@ void AgentApi::resize(ExchangePtr exchange, ExecutionPtr execution) {
     const auto why = execution->has_ended() ? messages::kEnded : messages::kNoTerminal;
     return exchange->respond(to_response(error(ErrorCode::Conflict, why), caller.dialect));
   }
-  exchange->respond(to_response(200, *execution, caller));
+  exchange->respond(to_done(*execution, caller));
+}
+
+void AgentApi::list(ExchangePtr exchange) {
+  std::string frames;
+  engine_.for_each_running([&](const Execution& execution) { append_head_frame(frames, execution.view()); });
+  exchange->respond({200, std::string(agent_api::kRecordsType), std::move(frames)});
 }
 
 void AgentApi::show(ExchangePtr exchange, ExecutionPtr execution) {
@@ -284,10 +325,10 @@ void AgentApi::kill(ExchangePtr exchange, ExecutionPtr execution) {
     return exchange->respond(to_response(error(ErrorCode::Conflict, messages::kEnded), caller.dialect));
   if (signal == kSigkill) {  // answered when nothing of it is left
     execution->when_ended(
-        [exchange, caller](const Execution& ended) { exchange->respond(to_response(200, ended, caller)); });
+        [exchange, caller](const Execution& ended) { exchange->respond(to_done(ended, caller)); });
   }
   execution->signal(signal);
-  if (signal != kSigkill) exchange->respond(to_response(200, *execution, caller));
+  if (signal != kSigkill) exchange->respond(to_done(*execution, caller));
 }
 
 HttpResponse AgentApi::refusal(unsigned status) {

@@ -29,6 +29,8 @@ class AgentApi {
 
   void version(ExchangePtr exchange);
   void execute(ExchangePtr exchange);
+  void open_terminal(ExchangePtr exchange);
+  void list(ExchangePtr exchange);
   void feed_records(ExchangePtr exchange);
   void forget_records(ExchangePtr exchange);
   void show(ExchangePtr exchange, ExecutionPtr execution);
@@ -39,6 +41,7 @@ class AgentApi {
   void write_input(ExchangePtr exchange, ExecutionPtr execution);
   void kill(ExchangePtr exchange, ExecutionPtr execution);
 
+  void start(ExchangePtr exchange, ExecRequest request);
   void stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after, LogReader::Pace pace);
   void attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::Framing framing);
   bool is_authorized(std::string_view credentials) const;

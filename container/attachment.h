@@ -6,6 +6,7 @@
 #include "container/deferred.h"
 #include "container/execution.h"
 #include "container/web_socket.h"
+#include "wasm/protocol/attach.h"
 #include "wasm/protocol/dialect.h"
 
 namespace roombox {
@@ -18,10 +19,7 @@ class Attachment : public WebSocketHandler, public std::enable_shared_from_this<
     std::string sandbox;  ///< Name of the sandbox.
     Dialect dialect;
   };
-  enum class Framing {
-    Channels,  ///< As attach.h has it.
-    Raw,       ///< A terminal's bytes and nothing else, both ways.
-  };
+  using Framing = attach::Framing;
 
   /// @param at the place in the log to begin at
   Attachment(asio::io_context& io, std::shared_ptr<Execution> execution, Client client, std::uint64_t at,

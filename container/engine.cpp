@@ -113,7 +113,8 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
 std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   SpawnRequest spawn_request;
   spawn_request.shell = config_.shell;
-  spawn_request.arguments = shell_arguments(config_.shell, request.cmd);
+  spawn_request.arguments = request.args ? program_arguments(config_.shell, request.cmd, *request.args)
+                                         : shell_arguments(config_.shell, request.cmd);
   spawn_request.environment = merged(config_.environment, request.env);
   spawn_request.terminal = request.terminal;
   if (request.terminal && !has_variable(spawn_request.environment, "TERM"))
@@ -141,6 +142,10 @@ void Engine::on_end(const std::string& id, bool is_recorded) {
   const auto ended = running_.extract(id);
   if (is_recorded) records_.add(ended.mapped());
   records_.set_running(running_.size());
+}
+
+void Engine::for_each_running(const std::function<void(const Execution&)>& visit) const {
+  for (const auto& [id, execution] : running_) visit(*execution);
 }
 
 std::shared_ptr<Execution> Engine::find(const std::string& id) const {

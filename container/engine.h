@@ -31,6 +31,9 @@ class Engine {
   /// @param id the execution's; empty for one of the engine's own
   std::shared_ptr<Execution> start(ExecRequest request, std::string id = {});
 
+  /// Calls back with each that runs.
+  void for_each_running(const std::function<void(const Execution&)>& visit) const;
+
   /// The execution of that id, if it runs or has ended and is not stored yet; or null.
   std::shared_ptr<Execution> find(const std::string& id) const;
 

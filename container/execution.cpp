@@ -40,7 +40,10 @@ Execution::Execution(ExecutionContext context, std::string id, ExecRequest reque
       request_(std::move(request)),
       timer_(context.io),
       disconnected_(context.io),
-      log_({limits::kStoredOutput, limits::kKeptOutput, limits::kKeptRuns}) {}
+      log_({limits::kStoredOutput, limits::kKeptOutput, limits::kKeptRuns}) {
+  const auto arguments = std::exchange(request_.args, std::nullopt).value_or(std::vector<std::string>());
+  for (const auto& argument : arguments) arguments_ += argument + '\0';
+}
 
 void Execution::start(SpawnRequest spawn_request) {
   tree_ = context_.trees.begin();
@@ -152,6 +155,8 @@ ExecutionView Execution::view() const {
   view.truncated = log_.truncated();
   view.oom = oom_;
   view.command = request_.cmd;
+  view.arguments = arguments_;
+  view.attached = attached_;
   view.started_at = started_at_;
   if (error_) view.error = &*error_;
   if (!ended_) return view;

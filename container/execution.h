@@ -114,6 +114,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   ExecutionContext context_;
   const std::string id_;
   ExecRequest request_;
+  std::string arguments_;  ///< Of a program, as a view has them.
   std::vector<Handler> on_started_;
   std::vector<Handler> on_end_;
 

@@ -136,7 +136,4 @@ inline constexpr std::uint64_t kLeastData = 512u << 20;
 /// the kernel always finds one of them before the agent.
 inline constexpr int kOomScoreAdjustment = 500;
 
-/// Bytes of one argument or environment string with its NUL: MAX_ARG_STRLEN of linux/binfmts.h.
-inline constexpr std::size_t kArgument = 128u << 10;
-
 }  // namespace roombox::limits

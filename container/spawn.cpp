@@ -15,6 +15,7 @@
 #include "container/limits.h"
 #include "container/sys/clone.h"
 #include "container/sys/raw_syscall.h"
+#include "wasm/protocol/limits.h"
 #include "wasm/protocol/utf8.h"
 
 namespace roombox {
@@ -259,20 +260,28 @@ std::optional<LaunchFailure> launch_failure(const Launch& launch) {
 
 std::vector<std::string> shell_arguments(std::string_view shell, std::string_view command) {
   const std::string name(shell.substr(shell.rfind('/') + 1));
-  if (command.size() < limits::kArgument) return {name, "-c", "--", std::string(command)};
+  if (command.size() <= limits::kArgument) return {name, "-c", "--", std::string(command)};
 
   // `set --` runs inside the eval, after its argument was put together: the command sees no positional
   // parameters.
   std::vector<std::string> arguments{name, "-c", {}, name};
   std::string script = "eval \"set --;";
   for (int number = 1; !command.empty(); ++number) {
-    const auto part = utf8::prefix(command, limits::kArgument - 1);
+    const auto part = utf8::prefix(command, limits::kArgument);
     arguments.emplace_back(part);
     script += "${" + std::to_string(number) + "}";
     command.remove_prefix(part.size());
   }
   arguments[2] = script + "\"";
   return arguments;
+}
+
+std::vector<std::string> program_arguments(std::string_view shell, std::string_view program,
+                                           const std::vector<std::string>& arguments) {
+  const std::string name(shell.substr(shell.rfind('/') + 1));
+  std::vector<std::string> all{name, "-c", "exec \"$@\"", name, std::string(program)};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
 }
 
 }  // namespace roombox

@@ -79,4 +79,8 @@ std::optional<LaunchFailure> launch_failure(const Launch& launch);
 /// argument is handed over in several, which the shell puts together again.
 std::vector<std::string> shell_arguments(std::string_view shell, std::string_view command);
 
+/// The arguments by which `shell` becomes a program that it looks for in PATH, with its arguments.
+std::vector<std::string> program_arguments(std::string_view shell, std::string_view program,
+                                           const std::vector<std::string>& arguments);
+
 }  // namespace roombox

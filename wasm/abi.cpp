@@ -28,7 +28,8 @@
 ///               caller's own. Body: the seed of a new execution's record (protocol/record.h), empty for
 ///               calls on an existing one. The headers are for the object; protocol/agent_api.h has them
 ///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
-///               of its arguments; edge.h has the operations. What comes of it goes to edge_outcome
+///               of its arguments; edge.h has the operations. Body: its fields (protocol/fields.h). What
+///               comes of it goes to edge_outcome
 ///
 /// Every line ends in `\n`. A result, with all that it points to, is valid until the next call of any of the
 /// three. As memory may grow in every call, views of it must be made anew after each. The buffer is consumed
@@ -187,6 +188,7 @@ class Writer {
   void operator()(Ask&& ask) {
     state_.head.append(ask.operation).append("\n").append(ask.sandbox).append("\n");
     append_lines(state_.head, ask.arguments);
+    state_.body = std::move(ask.fields);
     finish(kEdgeAsk, 0);
   }
 

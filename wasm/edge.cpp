@@ -1,5 +1,6 @@
 #include "wasm/edge.h"
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -16,12 +17,20 @@ namespace {
 
 constexpr std::string_view kGet = "GET";
 constexpr std::string_view kGetAndHead = "GET, HEAD";
-constexpr std::string_view kV1 = "/v1";
+struct Home {
+  std::string_view path;
+  Dialect dialect;
+};
+constexpr std::array<Home, 2> kHomes = {{{"/v1", Dialect::V1}, {"/api/sandboxes", Dialect::Sdk}}};
 
 /// Whose errors a path gets, a known one or not.
 Dialect dialect_of(std::string_view path) {
-  const bool v1 = path.starts_with(kV1) && (path.size() == kV1.size() || path[kV1.size()] == '/');
-  return v1 ? Dialect::V1 : Dialect::Rooms;
+  for (const Home& home : kHomes) {
+    if (!path.starts_with(home.path)) continue;
+    const std::string_view rest = path.substr(home.path.size());
+    if (rest.empty() || rest.starts_with('/')) return home.dialect;
+  }
+  return Dialect::Rooms;
 }
 
 /// `item` at the end of a list as English writes it.
@@ -63,14 +72,14 @@ Answer method_not_allowed(std::string_view pattern, Dialect dialect) {
 }
 
 Answer room_required(Dialect dialect) {
-  const bool v1 = dialect == Dialect::V1;
-  return error_answer(ErrorCode::NotFound, v1 ? messages::kSandboxRequired : messages::kRoomRequired,
+  const bool rooms = dialect == Dialect::Rooms;
+  return error_answer(ErrorCode::NotFound, rooms ? messages::kRoomRequired : messages::kSandboxRequired,
                       dialect);
 }
 
 Answer invalid_room(Dialect dialect) {
-  const FieldError fault = dialect == Dialect::V1 ? FieldError{"id", std::string(messages::kSandboxId)}
-                                                  : FieldError{"roomID", std::string(messages::kRoomId)};
+  const FieldError fault = dialect == Dialect::Rooms ? FieldError{"roomID", std::string(messages::kRoomId)}
+                                                     : FieldError{"id", std::string(messages::kSandboxId)};
   return error_answer(invalid_request({fault}), dialect);
 }
 

@@ -54,12 +54,13 @@ struct Forward {
 /// Ask the object of a sandbox, or where none is named what keeps the list of rooms, and word what comes of
 /// it by answer_outcome.
 struct Ask {
-  std::string operation;  ///< `destroy`, `status`, `records`, `record`, `rooms` or `create`.
+  std::string operation;  ///< `destroy`, `status`, `records`, `record`, `sessions`, `rooms` or `create`.
   std::string sandbox;    ///< Empty for the last two.
   /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
   /// which 18 random lower-case hexadecimal digits make a room id. Absent ones are left out, but for the
   /// limit.
   Headers arguments;
+  std::string fields;  ///< Of `create`: `env`, a NAME=value for all commands of the sandbox, again and again.
 };
 
 using Decision = std::variant<Answer, ReadBody, Forward, Ask>;

@@ -9,10 +9,11 @@
 ///   command,
 ///                          more than limits::kListedCommand bytes are not shown, so need not be sent);
 ///                          cursor
-///   events                 those of an ended execution's record: answered as events, after Last-Event-ID
-///   attach                 the same, answered as to an attached client, from the query's `after` on
-///   cut                    a stream of events broke off as its sandbox died: answered with its last event
-///   result                 those of a record: answered as the exec call was that it is of
+///   sessions               the same of all executions; those that are detached are shown, as the SDK lists
+///   them events                 those of an ended execution's record: answered as events, after
+///   Last-Event-ID attach, terminal       the same, answered as to an attached client, from the query's
+///   `after` on cut                    a stream of events broke off as its sandbox died: answered with its
+///   last event result                 those of a record: answered as the exec call was that it is of
 ///   no_execution           the room has no such execution
 ///   ended                  the execution has ended, or its stdin is closed
 ///   earlier_life           it is of an earlier life of the sandbox
@@ -112,17 +113,27 @@ Answer crash(const Subject& subject) {
 
 // Rooms.
 
+void write_room_id(JsonWriter& json, const Subject& subject) {
+  switch (subject.dialect) {
+    case Dialect::Rooms:
+      json.key("sandboxName").string(subject.sandbox);
+      return;
+    case Dialect::V1:
+      json.key("object").string("sandbox").key("id").string(room_of(subject.sandbox));
+      return;
+    case Dialect::Sdk:
+      json.key("sandboxID").string(room_of(subject.sandbox));
+      return;
+  }
+}
+
 Answer answer_deletion(const Report& report) {
   const Subject& subject = report.subject;
   if (subject.sandbox.empty()) return crash(subject);
   std::string body;
   JsonWriter json(body);
   json.begin_object();
-  if (subject.dialect == Dialect::V1) {
-    json.key("object").string("sandbox").key("id").string(room_of(subject.sandbox));
-  } else {
-    json.key("sandboxName").string(subject.sandbox);
-  }
+  write_room_id(json, subject);
   json.key("deleted").boolean(report.name == "deleted").end_object();
   return json_answer(200, std::move(body));
 }
@@ -155,7 +166,17 @@ void write_time(JsonWriter& json, std::optional<std::chrono::system_clock::time_
   time ? json.string(iso_8601(*time)) : json.null();
 }
 
+/// As the SDK knows sandboxes: `running` or `hibernated`.
+void write_sdk_room(JsonWriter& json, const Room& room) {
+  json.begin_object().key("sandboxID").string(room_of(room.sandbox));
+  json.key("status").string(room.status == "asleep" ? "hibernated" : "running");
+  write_time(json.key("startedAt"), room.created_at);
+  write_time(json.key("lastActiveAt"), room.active_at);
+  json.end_object();
+}
+
 void write_room(JsonWriter& json, const Room& room, Dialect dialect) {
+  if (dialect == Dialect::Sdk) return write_sdk_room(json, room);
   const bool v1 = dialect == Dialect::V1;
   json.begin_object();
   if (v1) {
@@ -174,7 +195,7 @@ Answer answer_room(const Report& report) {
   Room room = read_room(report.fields);
   if (room.sandbox.empty()) room.sandbox = report.subject.sandbox;
   if (room.sandbox.empty()) return crash(report.subject);
-  if (dialect == Dialect::V1 && room.status == "absent") {
+  if (dialect != Dialect::Rooms && room.status == "absent") {
     return error_answer(ErrorCode::NotFound, messages::fill(messages::kNoSandbox, {room_of(room.sandbox)}),
                         dialect);
   }
@@ -190,18 +211,22 @@ Answer answer_room(const Report& report) {
 template <typename Write>
 Answer answer_list(const Report& report, std::string_view key, std::string_view entry, Write&& write) {
   const bool v1 = report.subject.dialect == Dialect::V1;
+  const bool bare = report.subject.dialect == Dialect::Sdk;  // an array, and nothing around it
   std::string body;
   JsonWriter json(body);
-  json.begin_object();
+  if (!bare) json.begin_object();
   if (v1) json.key("object").string("list");
-  json.key(v1 ? "data" : key).begin_array();
+  if (!bare) json.key(v1 ? "data" : key);
+  json.begin_array();
   std::optional<std::string_view> cursor;
   FieldReader reader(report.fields);
   while (const auto field = reader.next()) {
     if (field->name == entry) write(json, field->value);
     if (field->name == "cursor") cursor = field->value;
   }
-  json.end_array().key("cursor");
+  json.end_array();
+  if (bare) return json_answer(200, std::move(body));
+  json.key("cursor");
   cursor ? json.string(*cursor) : json.null();
   json.end_object();
   return json_answer(200, std::move(body));
@@ -242,6 +267,15 @@ Answer answer_records(const Report& report) {
   });
 }
 
+Answer answer_sessions(const Report& report) {
+  return answer_list(report, "sessions", "record", [&report](JsonWriter& json, std::string_view fields) {
+    Record record;
+    record.read(fields);
+    const ExecutionView execution = record.view();
+    if (execution.mode == Mode::Detach) write_session(json, execution, report.subject.sandbox);
+  });
+}
+
 Answer replay(const Report& report, const Record& record, std::uint64_t after) {
   const Subject& subject = report.subject;
   Answer answer{200, {}, {}};
@@ -268,6 +302,9 @@ Answer answer_exec(const Report& report, const Record& record) {
     if (failure.ran == Ran::No || execution.mode == Mode::Plain) return answer_failure(failure, dialect);
   }
   if (execution.mode == Mode::Stream) return replay(report, record, 0);
+  if (execution.mode == Mode::Detach && dialect == Dialect::Sdk) {
+    return json_answer(201, render_started(execution, report.subject.sandbox, dialect));
+  }
   return result_answer(execution.mode == Mode::Detach ? 202 : 200, report, record);
 }
 
@@ -290,17 +327,26 @@ Answer answer_events(const Report& report) {
                             [&report, after](const Record& record) { return replay(report, record, after); });
 }
 
-Answer answer_attach(const Report& report) {
+Answer attached_answer(const Report& report, attach::Framing framing) {
   const auto asked = after_sequence(report.request);
   const std::uint64_t after = asked && *asked ? parse_decimal(**asked).value_or(0) : 0;
-  return answer_with_record(report, [&report, after](const Record& record) {
+  return answer_with_record(report, [&report, framing, after](const Record& record) {
     const Subject& subject = report.subject;
+    const Log log = record.outcome().empty() ? Log::Stored : Log::Lost;
     Answer answer{101, {}, {}};
-    const auto state = append_attached(answer.body, record.view(), error_of(record),
-                                       !record.outcome().empty(), subject.sandbox, subject.dialect, after);
+    const auto state = append_attached(answer.body, record.view(), error_of(record), log, framing,
+                                       subject.sandbox, subject.dialect, after);
     return state == ReplayState::Told ? answer
                                       : answer_failure(*find_failure("position_lost"), subject.dialect);
   });
+}
+
+Answer answer_attach(const Report& report) {
+  return attached_answer(report, attach::Framing::Channels);
+}
+
+Answer answer_terminal(const Report& report) {
+  return attached_answer(report, attach::Framing::Raw);
 }
 
 Answer answer_result(const Report& report) {
@@ -328,7 +374,7 @@ struct Row {
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 12> kRows = {{
+constexpr std::array<Row, 14> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
@@ -336,10 +382,12 @@ constexpr std::array<Row, 12> kRows = {{
     {"rooms", answer_rooms},
     {"record", answer_record},
     {"records", answer_records},
+    {"sessions", answer_sessions},
     {"events", answer_events},
     {"result", answer_result},
     {"no_execution", answer_no_execution},
     {"attach", answer_attach},
+    {"terminal", answer_terminal},
     {"cut", answer_cut},
 }};
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <vector>
 
-#include "wasm/protocol/attach.h"
 #include "wasm/protocol/fields.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/record.h"
@@ -189,33 +188,37 @@ void append_close(FieldWriter& messages, attach::CloseCode code, std::string_vie
   messages.text("close", close.append(" ").append(utf8::prefix(reason, kLongest)));
 }
 
-void append_pieces(FieldWriter& messages, const StoredLog& log, std::uint64_t seen) {
+void append_pieces(FieldWriter& messages, const StoredLog& log, std::uint64_t seen, attach::Framing framing) {
   for (const Piece& piece : log.pieces()) {
     const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(seen, piece.bytes.size()));
     std::string_view bytes = piece.bytes.substr(skipped);
     seen -= skipped;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), limits::kReplayedPiece))) {
-      messages.text("binary", attach::output_message(piece.stream, bytes.substr(0, limits::kReplayedPiece)));
+      const std::string_view part = bytes.substr(0, limits::kReplayedPiece);
+      const bool raw = framing == attach::Framing::Raw;
+      messages.text("binary", raw ? std::string(part) : attach::output_message(piece.stream, part));
     }
   }
 }
 
 }  // namespace
 
-ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, bool lost,
-                            std::string_view sandbox_name, Dialect dialect, std::uint64_t after) {
+ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, Log kept,
+                            attach::Framing framing, std::string_view sandbox_name, Dialect dialect,
+                            std::uint64_t after) {
   const StoredLog log(execution);
-  const Place place = lost ? Place::Output : place_of(after, log);
+  const Place place = kept == Log::Lost ? Place::Output : place_of(after, log);
   if (place == Place::Unknown) return ReplayState::Lost;
+  const bool channels = framing == attach::Framing::Channels;
   const std::uint64_t seen = after < sse::kStartId ? 0 : after - sse::kStartId;
   FieldWriter messages(out);
-  if (dialect == Dialect::Rooms) {
+  if (channels && dialect == Dialect::Rooms) {
     messages.text("text", attach::start_message(execution.id, sandbox_name, seen + sse::kStartId));
   }
-  if (place == Place::Output) append_pieces(messages, log, seen);
-  messages.text("binary", attach::replay_end_message());
+  if (place == Place::Output) append_pieces(messages, log, seen, framing);
+  if (channels) messages.text("binary", attach::replay_end_message());
   const bool has_exit = execution.status != Status::Failed && execution.exit_code;
-  if (has_exit) messages.text("binary", attach::exit_message(*execution.exit_code));
+  if (has_exit && channels) messages.text("binary", attach::exit_message(*execution.exit_code));
   has_exit ? append_close(messages, attach::CloseCode::Normal, {})
            : append_close(messages, attach::CloseCode::Failed, summary(error));
   return ReplayState::Told;

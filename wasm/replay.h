@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "wasm/protocol/attach.h"
 #include "wasm/protocol/dialect.h"
 #include "wasm/protocol/error.h"
 #include "wasm/protocol/execution.h"
@@ -33,9 +34,12 @@ ReplayState append_replay(std::string& out, const ExecutionView& execution, cons
 ReplayState append_lost_replay(std::string& out, const ExecutionView& execution, const Error& error,
                                std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
 
+enum class Log { Stored, Lost };
+
 /// Appends what an attached client is told of an ended execution (protocol/attach.h), as an Answer of 101 has
-/// it. Place and order as append_replay's. `lost` where its sandbox died.
-ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, bool lost,
-                            std::string_view sandbox_name, Dialect dialect, std::uint64_t after);
+/// it. Place and order as append_replay's.
+ReplayState append_attached(std::string& out, const ExecutionView& execution, const Error& error, Log log,
+                            attach::Framing framing, std::string_view sandbox_name, Dialect dialect,
+                            std::uint64_t after);
 
 }  // namespace roombox::edge

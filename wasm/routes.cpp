@@ -8,9 +8,10 @@
 #include "wasm/answer.h"
 #include "wasm/checks.h"
 #include "wasm/protocol/agent_api.h"
-#include "wasm/protocol/body_reader.h"
+#include "wasm/protocol/create_request.h"
 #include "wasm/protocol/exec_request.h"
 #include "wasm/protocol/execution.h"
+#include "wasm/protocol/fields.h"
 #include "wasm/protocol/kill_request.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/record.h"
@@ -42,6 +43,11 @@ std::string seed_of(const ExecRequest& request) {
   execution.mode = request.mode;
   execution.command = request.cmd;
   execution.encoding = request.encoding;
+  std::string arguments;
+  if (request.args) {
+    for (const std::string& argument : *request.args) arguments.append(argument).push_back('\0');
+  }
+  execution.arguments = arguments;
   std::string seed;
   append_seed(seed, execution);
   return seed;
@@ -51,19 +57,44 @@ Decision health(const Call&) {
   return answer(200, "text/plain", "ok");
 }
 
-Decision exec(const Call& call) {
+/// A command to run, where the dialect's body does not say what its caller waits for.
+Decision exec_in_mode(const Call& call, Mode mode) {
   const Request& request = call.request;
   if (auto error = check_json_headers(request)) return refuse(call, *error);
   auto key = idempotency_key(request);
   if (!key) return refuse(call, key.error());
   if (!request.body) return ReadBody{limits::kBody};
   if (auto error = check_body_size(request)) return refuse(call, *error);
-  auto parsed = parse_exec_request(*request.body, call.subject.dialect);
+  auto parsed = parse_exec_request(*request.body, call.subject.dialect, mode);
   if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
   Forward out = forward(call, "POST", std::string(agent_api::kExecutions));
   out.headers.emplace_back("Content-Type", kJson);
+  if (mode != Mode::Plain) out.headers.emplace_back(agent_api::kModeHeader, name(mode));
   if (*key) out.headers.emplace_back(agent_api::kIdempotencyHeader, **std::move(key));
   out.seed = seed_of(*parsed);
+  return out;
+}
+
+Decision exec(const Call& call) {
+  return exec_in_mode(call, Mode::Plain);
+}
+
+Decision start(const Call& call) {
+  return exec_in_mode(call, Mode::Detach);
+}
+
+Decision open_terminal(const Call& call) {
+  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  auto size = parse_terminal_size(*call.request.body);
+  if (!size) return refuse(call, invalid_request(std::move(size.error())));
+  Forward out = forward(call, "POST", std::string(agent_api::kTerminals));
+  out.headers.emplace_back("Content-Type", kJson);
+  ExecRequest terminal;
+  terminal.cmd = agent_api::kTerminalCommand;
+  terminal.mode = Mode::Detach;
+  out.seed = seed_of(terminal);
   return out;
 }
 
@@ -75,7 +106,7 @@ Decision events(const Call& call) {
   return out;
 }
 
-Decision attach(const Call& call) {
+Decision attach_to(const Call& call, std::string_view verb) {
   if (auto error = check_upgrade(call.request)) {
     Answer refusal = error_answer(*error, call.subject.dialect);
     refusal.headers.emplace_back("Upgrade", "websocket");
@@ -83,10 +114,26 @@ Decision attach(const Call& call) {
   }
   auto after = after_sequence(call.request);
   if (!after) return refuse(call, after.error());
-  Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, agent_api::kAttach));
+  Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, verb));
   out.headers.emplace_back("Upgrade", "websocket");
   if (*after) out.headers.emplace_back(agent_api::kLastEventIdHeader, **std::move(after));
   return out;
+}
+
+Decision attach(const Call& call) {
+  return attach_to(call, agent_api::kAttach);
+}
+
+Decision attach_terminal(const Call& call) {
+  return attach_to(call, agent_api::kTerminal);
+}
+
+Decision end_terminal(const Call& call) {
+  return forward(call, "POST", agent_api::execution_path(call.subject.execution, agent_api::kKill));
+}
+
+Decision sessions(const Call& call) {
+  return Ask{"sessions", call.subject.sandbox, {}, {}};
 }
 
 Decision resize(const Call& call) {
@@ -127,51 +174,44 @@ Decision kill(const Call& call) {
 Decision rooms(const Call& call) {
   auto page = page_arguments(call.request, Cursor::Room, StatusFilter::None);
   if (!page) return refuse(call, page.error());
-  return Ask{"rooms", {}, *std::move(page)};
+  return Ask{"rooms", {}, *std::move(page), {}};
 }
-
-/// Reads a body of an object without fields.
-class EmptyReader final : public BodyReader {
- public:
-  EmptyReader() : BodyReader({}) {}
-
- private:
-  void accept(const BodyField&, const JsonValue&) override {}
-};
 
 Decision create(const Call& call) {
   if (auto error = check_body_headers(call.request)) return refuse(call, *error);
   if (!call.request.body) return ReadBody{limits::kBody};
   if (auto error = check_optional_json(call.request)) return refuse(call, *error);
-  if (!call.request.body->empty()) {
-    FieldErrors faults = EmptyReader().read(*call.request.body);
-    if (!faults.empty()) return refuse(call, invalid_request(std::move(faults)));
-  }
-  return Ask{"create", {}, {{"prefix", "sbx_"}}};
+  auto parsed = parse_create_request(*call.request.body, call.subject.dialect);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  std::string env;
+  FieldWriter fields(env);
+  for (const EnvVar& variable : parsed->env) fields.text("env", variable.name + "=" + variable.value);
+  return Ask{"create", {}, {{"prefix", "sbx_"}}, std::move(env)};
 }
 
 Decision status(const Call& call) {
-  return Ask{"status", call.subject.sandbox, {}};
+  return Ask{"status", call.subject.sandbox, {}, {}};
 }
 
 Decision destroy(const Call& call) {
-  return Ask{"destroy", call.subject.sandbox, {}};
+  return Ask{"destroy", call.subject.sandbox, {}, {}};
 }
 
 Decision records(const Call& call) {
   auto page = page_arguments(call.request, Cursor::Sequence, StatusFilter::Allowed);
   if (!page) return refuse(call, page.error());
-  return Ask{"records", call.subject.sandbox, *std::move(page)};
+  return Ask{"records", call.subject.sandbox, *std::move(page), {}};
 }
 
 Decision record(const Call& call) {
-  return Ask{"record", call.subject.sandbox, {{"id", call.subject.execution}}};
+  return Ask{"record", call.subject.sandbox, {{"id", call.subject.execution}}, {}};
 }
 
 constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
+constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 17> kRoutes = {{
+constexpr std::array<Route, 32> kRoutes = {{
     {kRooms, "GET", "/health", health},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, "GET", "/api/rooms", rooms},
@@ -191,6 +231,21 @@ constexpr std::array<Route, 17> kRoutes = {{
     {kV1, "POST", "/v1/sandboxes", create},
     {kV1, "GET", "/v1/sandboxes/{id}", status},
     {kV1, "DELETE", "/v1/sandboxes/{id}", destroy},
+    {kSdk, "POST", "/api/sandboxes/{id}/exec", start},
+    {kSdk, "GET", "/api/sandboxes", rooms},
+    {kSdk, "POST", "/api/sandboxes", create},
+    {kSdk, "GET", "/api/sandboxes/{id}", status},
+    {kSdk, "DELETE", "/api/sandboxes/{id}", destroy},
+    {kSdk, "GET", "/api/sandboxes/{id}/exec", sessions},
+    {kSdk, "POST", "/api/sandboxes/{id}/exec/run", exec},
+    {kSdk, "POST", "/api/sandboxes/{id}/exec/run-async", start},
+    {kSdk, "GET", "/api/sandboxes/{id}/exec/{executionID}", attach, Route::Reply::Stream},
+    {kSdk, "GET", "/api/sandboxes/{id}/exec/{executionID}/result", record},
+    {kSdk, "POST", "/api/sandboxes/{id}/exec/{executionID}/kill", kill},
+    {kSdk, "POST", "/api/sandboxes/{id}/pty", open_terminal},
+    {kSdk, "GET", "/api/sandboxes/{id}/pty/{executionID}", attach_terminal, Route::Reply::Stream},
+    {kSdk, "POST", "/api/sandboxes/{id}/pty/{executionID}/resize", resize},
+    {kSdk, "DELETE", "/api/sandboxes/{id}/pty/{executionID}", end_terminal},
 }};
 
 }  // namespace

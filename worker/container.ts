@@ -1,4 +1,7 @@
+import { readFields } from "./fields";
 import type { Failure } from "./outcome";
+
+const decoder = new TextDecoder();
 
 const AGENT_PORT = 8080;
 /** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
@@ -42,6 +45,11 @@ export class SandboxContainer {
 
   get starting(): boolean {
     return this.#starting;
+  }
+
+  /** Variables of the environment that containers started from now on give to all commands: `env` fields, NAME=value. */
+  keepVariables(fields: Uint8Array): void {
+    if (fields.byteLength > 0) this.#ctx.storage.kv.put("variables", fields);
   }
 
   /** Settles once commands are taken, by a container that is started if none runs. */
@@ -120,8 +128,13 @@ export class SandboxContainer {
     // The sandbox's own processes reach the agent's port too; only who knows the token is answered.
     const token = crypto.randomUUID();
     this.#ctx.storage.kv.put("agentToken", token);
-    this.#container.start({ enableInternet: false, env: { ROOMBOX_AGENT_TOKEN: token } });
+    this.#container.start({ enableInternet: false, env: { ...this.#variables(), ROOMBOX_AGENT_TOKEN: token } });
     this.#watch();
+  }
+
+  #variables(): Record<string, string> {
+    const fields = this.#ctx.storage.kv.get<Uint8Array>("variables") ?? new Uint8Array();
+    return Object.fromEntries([...readFields(fields)].map(([, value]) => splitVariable(decoder.decode(value))));
   }
 
   #watch(): void {
@@ -152,6 +165,11 @@ export class SandboxContainer {
   get #port(): Fetcher {
     return this.#container.getTcpPort(AGENT_PORT);
   }
+}
+
+function splitVariable(variable: string): [string, string] {
+  const end = variable.indexOf("=");
+  return [variable.slice(0, end), variable.slice(end + 1)];
 }
 
 /** The platform's words for a refused connection; nothing of the request was sent. */

@@ -24,6 +24,7 @@ export interface Ask {
   /** Empty where it is not for one sandbox. */
   sandbox: string;
   arguments: Map<string, string>;
+  fields: Bytes;
 }
 
 /** The functions that wasm/abi.cpp exports; it documents their contract. */
@@ -136,7 +137,8 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
     }
     case 3: {
       const [operation = "", sandbox = "", ...lines] = head.split("\n");
-      return { action: "ask", operation, sandbox, arguments: new Map(lines.filter(Boolean).map(splitHeader)) };
+      const named = new Map(lines.filter(Boolean).map(splitHeader));
+      return { action: "ask", operation, sandbox, arguments: named, fields: new Uint8Array(body) };
     }
     default:
       throw new Error(`the core decided on an unknown action ${action}`);

@@ -5,7 +5,7 @@ import { type Field, fieldOf, writeFields } from "./fields";
 import { readFrames } from "./frames";
 import { digestOf, Keys } from "./keys";
 import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
-import { Records } from "./records";
+import { MAX_RECORDS, Records } from "./records";
 
 /** The id of an execution: of the one that a request is about, of a new one for the agent, of one that came of a reply's request. */
 export const EXECUTION_HEADER = "roombox-execution";
@@ -21,6 +21,8 @@ const LOOK_MS = 5000;
 
 /** One call of exec. */
 interface Exec {
+  /** The agent's call. */
+  path: string;
   headers: Headers;
   body: Bytes;
   /** What is known of the record before it runs. */
@@ -117,6 +119,7 @@ export class Executions {
     if (!fields || this.#records.status(id) === "running") return outcomeReply("no_execution");
     if (pathname.endsWith("/events")) return outcomeReply("events", fields);
     if (pathname.endsWith("/attach")) return outcomeReply("attach", fields);
+    if (pathname.endsWith("/terminal")) return outcomeReply("terminal", fields);
     return outcomeReply(isLost(fields) ? "earlier_life" : "ended");
   }
 
@@ -131,6 +134,16 @@ export class Executions {
     const fields = page.heads.map((head): Field => ["record", head]);
     if (page.cursor !== undefined) fields.push(["cursor", page.cursor]);
     return { name: "records", fields: writeFields(...fields) };
+  }
+
+  /** All that are kept, with what the agent says of those that run. */
+  async sessions(): Promise<Outcome> {
+    const running = await this.#runningHeads();
+    const fields = this.#records.page(MAX_RECORDS).heads.map((head): Field => {
+      const id = fieldOf(head, "id") ?? "";
+      return ["record", running.get(id) ?? head];
+    });
+    return { name: "sessions", fields: writeFields(...fields) };
   }
 
   /** Has the agent run it, in a container that is started if none runs. */
@@ -164,12 +177,12 @@ export class Executions {
     return id;
   }
 
-  async #post(id: string, { headers, body, signal }: Exec): Promise<Response> {
+  async #post(id: string, { path, headers, body, signal }: Exec): Promise<Response> {
     const sent = new Headers(headers);
     sent.set(EXECUTION_HEADER, id);
     this.#unanswered.add(id);
     try {
-      return await this.#container.fetch("/executions", { method: "POST", headers: sent, body, signal });
+      return await this.#container.fetch(path, { method: "POST", headers: sent, body, signal });
     } finally {
       this.#unanswered.delete(id);
     }
@@ -181,7 +194,8 @@ export class Executions {
       this.#drop(id);
       return reply;
     }
-    if (reply.status === 202 || reply.headers.get("content-type")?.startsWith("text/event-stream")) return reply;
+    const detached = reply.status === 201 || reply.status === 202;
+    if (detached || reply.headers.get("content-type")?.startsWith("text/event-stream")) return reply;
     await this.#records.ended(id);
     const gone = life !== this.#container.life;
     if (!gone && !isLost(this.#records.get(id))) return reply;
@@ -236,6 +250,18 @@ export class Executions {
     return this.#keys.find(key) && outcomeReply("key_spent");
   }
 
+  async #runningHeads(): Promise<Map<string, Uint8Array>> {
+    const heads = new Map<string, Uint8Array>();
+    if (!this.#records.anyRunning || !this.#container.running) return heads;
+    try {
+      const reply = await this.#container.fetch("/executions", { signal: AbortSignal.timeout(LOOK_MS) });
+      if (reply.ok && reply.body) for await (const { id, head } of readFrames(reply.body)) heads.set(id, head);
+    } catch {
+      // what is stored must do
+    }
+    return heads;
+  }
+
   async #runningRecord(id: string): Promise<Bytes | undefined> {
     if (this.#records.status(id) !== "running" || !this.#container.running) return undefined;
     try {
@@ -257,7 +283,8 @@ async function readExec(request: Request, life: number): Promise<Exec> {
   const text = headers.get(KEY_HEADER);
   const key = text === null ? undefined : { text, digest: await digestOf(headers.get(DIALECT_HEADER) ?? "", body) };
   for (const name of [SEED_HEADER, KEY_HEADER]) headers.delete(name); // they are for the object
-  return { headers, body, seed: bytes.subarray(0, seedSize), key, signal: request.signal, life };
+  const path = new URL(request.url).pathname;
+  return { path, headers, body, seed: bytes.subarray(0, seedSize), key, signal: request.signal, life };
 }
 
 function modeOf(fields: Bytes | undefined): string | undefined {

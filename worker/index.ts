@@ -66,7 +66,7 @@ async function forward(to: Forward, body: Uint8Array, signal: AbortSignal, head:
 }
 
 /** Asks the object whose the operation is: the sandbox's, or those that know of all rooms. */
-async function ask({ operation, sandbox, arguments: named }: Ask, env: Env): Promise<Outcome> {
+async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: Env): Promise<Outcome> {
   const object = env.SANDBOX.getByName(sandbox);
   const limit = Number(named.get("limit"));
   switch (operation) {
@@ -81,7 +81,9 @@ async function ask({ operation, sandbox, arguments: named }: Ask, env: Env): Pro
     case "rooms":
       return listRooms(env, limit, named.get("cursor"));
     case "create":
-      return createRoom(env, named.get("prefix") ?? "");
+      return createRoom(env, named.get("prefix") ?? "", fields);
+    case "sessions":
+      return object.sessions();
     default:
       throw new Error(`the core asked for an unknown operation ${operation}`);
   }

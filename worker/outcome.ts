@@ -23,6 +23,8 @@ export type OutcomeName =
   | "records"
   | "events"
   | "attach"
+  | "terminal"
+  | "sessions"
   | "result"
   | "room"
   | "created"

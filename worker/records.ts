@@ -4,7 +4,7 @@ import type { Frame } from "./frames";
 import { Tables } from "./tables";
 
 /** Kept: so many, and for so long. */
-const MAX_RECORDS = 1000;
+export const MAX_RECORDS = 1000;
 const MAX_AGE_MS = 7 * 24 * 3600_000;
 /** One is added at a time, so taking away up to so many at each lets no backlog last. */
 const PRUNED_AT_ONCE = 8;
@@ -170,7 +170,7 @@ export class Records {
   }
 
   #write(id: string, status: string, now: number, head: Uint8Array, output: Uint8Array): void {
-    const [listed, command] = cutCommand(head);
+    const [listed, long] = cutLongFields(head);
     const { seq } = this.#sql
       .exec<{ seq: number }>(
         `INSERT INTO executions (id, status, started, head) VALUES (?, ?, ?, ?)
@@ -182,7 +182,7 @@ export class Records {
       )
       .one();
     this.#sql.exec("DELETE FROM parts WHERE seq = ?", seq);
-    const rest = concat(command, output);
+    const rest = concat(long, output);
     for (let at = 0; at < rest.byteLength; at += PART_BYTES) {
       this.#sql.exec("INSERT INTO parts VALUES (?, ?, ?)", seq, at / PART_BYTES, rest.slice(at, at + PART_BYTES));
     }
@@ -208,11 +208,21 @@ export class Records {
   }
 }
 
-/** A head as lists show it, and the field that it then lacks. */
-function cutCommand(head: Uint8Array): [listed: Uint8Array, command: Uint8Array] {
+/** Fields that may be long, of which lists show the beginning. */
+const LONG_FIELDS = ["command", "arguments"];
+
+/** A head as lists show it, and the fields that it then lacks. */
+function cutLongFields(head: Uint8Array): [listed: Uint8Array, cut: Uint8Array] {
   const fields = [...readFields(head)];
-  const command = fields.findLast(([name]) => name === "command");
-  if (!command || command[1].byteLength <= LISTED_COMMAND_BYTES) return [head, new Uint8Array()];
-  const cut: Field = ["command", command[1].subarray(0, LISTED_COMMAND_BYTES)];
-  return [writeFields(...fields.map((field) => (field === command ? cut : field))), writeFields(command)];
+  const cut = fields.filter(
+    (field) =>
+      field[1].byteLength > LISTED_COMMAND_BYTES &&
+      LONG_FIELDS.includes(field[0]) &&
+      field === fields.findLast(([name]) => name === field[0]),
+  );
+  if (cut.length === 0) return [head, new Uint8Array()];
+  const listed = fields.map(
+    (field): Field => (cut.includes(field) ? [field[0], field[1].subarray(0, LISTED_COMMAND_BYTES)] : field),
+  );
+  return [writeFields(...listed), writeFields(...cut)];
 }

@@ -4,10 +4,10 @@ import { type Entry, shardOf, shards } from "./registry";
 
 const ID_BYTES = 9;
 
-/** Makes a room with an id that no other has, and starts its sandbox. */
-export function createRoom(env: Env, prefix: string): Promise<Outcome> {
+/** Makes a room with an id that no other has, and starts its sandbox, with variables for all of its commands. */
+export function createRoom(env: Env, prefix: string, variables: Uint8Array): Promise<Outcome> {
   const id = prefix + crypto.getRandomValues(new Uint8Array(ID_BYTES)).toHex();
-  return env.SANDBOX.getByName(`sandbox-${id}`).create();
+  return env.SANDBOX.getByName(`sandbox-${id}`).create(variables);
 }
 
 /** A page of the rooms, newest activity first. `cursor` is that of an earlier page. */

@@ -44,9 +44,10 @@ export class Sandbox extends DurableObject<Env> {
     }
   }
 
-  /** Starts the sandbox; the room is there afterwards. */
-  async create(): Promise<Outcome> {
+  /** Starts the sandbox, with variables for all of its commands; the room is there afterwards. */
+  async create(variables: Uint8Array): Promise<Outcome> {
     await this.#deletion;
+    this.#container.keepVariables(variables);
     const { life } = this.#container;
     const failure = await this.#container.ready();
     if (life !== this.#container.life) return { name: "gone" };
@@ -71,6 +72,10 @@ export class Sandbox extends DurableObject<Env> {
 
   records(limit: number, cursor: string | undefined, status: string | undefined): Outcome {
     return this.#executions.list(limit, cursor, status);
+  }
+
+  sessions(): Promise<Outcome> {
+    return this.#executions.sessions();
   }
 
   override async alarm(): Promise<void> {

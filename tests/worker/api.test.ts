@@ -84,6 +84,27 @@ describe("an execution", () => {
     await expect(inside.text()).rejects.toThrow();
   });
 
+  it("that has ended is told to who attaches, and to whom there is none is refused", async () => {
+    const id = idOf(await exec("attached", { cmd: "hello" }));
+    await vi.waitFor(async () => expect((await fetch(`${executions("attached")}/${id}`)).status).toBe(200));
+    const reply = await fetch(`${executions("attached")}/${id}/attach`, { headers: { upgrade: "websocket" } });
+    expect(reply.status).toBe(101);
+    const socket = reply.webSocket;
+    if (!socket) throw new Error("no socket");
+    const said: unknown[] = [];
+    const closed = new Promise<[number, string]>((resolve) =>
+      socket.addEventListener("close", ({ code, reason }) => resolve([code, reason])),
+    );
+    socket.addEventListener("message", ({ data }) => said.push(typeof data === "string" ? JSON.parse(data) : data));
+    socket.accept();
+    expect(await closed).toEqual([1000, ""]);
+    expect(said[0]).toMatchObject({ type: "start", id, sandboxName: "sandbox-attached", sequence: 1 });
+    expect(said.length).toBeGreaterThanOrEqual(3); // at least the end of the replay and the exit
+    const none = `${executions("attached")}/exec_none/attach`;
+    expect((await fetch(none, { headers: { upgrade: "websocket" } })).status).toBe(404);
+    expect((await fetch(none)).status).toBe(426);
+  });
+
   it("that is unknown is 404, in a room that there never was, too", async () => {
     const id = `exec_${"0".repeat(20)}`;
     for (const call of [`${id}`, `${id}/events`])

@@ -45,6 +45,7 @@ describe("the core in workerd", () => {
           ["limit", "5"],
           ["status", "running"],
         ]),
+        fields: new Uint8Array(),
       },
     );
   });

@@ -39,6 +39,13 @@ inline constexpr std::string_view kResize = "/resize";
 /// JSON, after SIGKILL when none of them is left; 409 if it has ended.
 inline constexpr std::string_view kKill = "/kill";
 
+/// `POST`: the size (terminal.h) of a terminal, in which the account's shell is started; as `POST
+/// /executions` of a detached command.
+inline constexpr std::string_view kTerminals = "/terminals";
+
+/// What runs in such a terminal.
+inline constexpr std::string_view kTerminalCommand = "exec \"$SHELL\"";
+
 /// `GET`: frames of kRecordsType, chunked, of every execution that has ended and is not yet acknowledged, and
 /// of more as they end; it ends by itself. A newer call ends an older one.
 inline constexpr std::string_view kRecords = "/records";
@@ -61,6 +68,10 @@ inline constexpr std::string_view kDialectHeader = "Roombox-Dialect";
 /// Request header of `POST /executions`: the id of the new execution. To the object: that of an existing one
 /// that a call is about. Reply header: see kExecutions.
 inline constexpr std::string_view kExecutionHeader = "Roombox-Execution";
+
+/// Request header of `POST /executions`: what the caller waits for, by its name in stream.h, in a dialect
+/// whose body does not say.
+inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";

@@ -35,6 +35,11 @@ enum class CloseCode : std::uint16_t {
   Behind = 1013,       ///< The client was so slow that what comes next for it is no longer kept.
 };
 
+enum class Framing {
+  Channels,  ///< As above.
+  Raw,       ///< A terminal's bytes and nothing else, both ways, up to the close.
+};
+
 std::string output_message(Stream stream, std::string_view bytes);
 std::string exit_message(int code);
 std::string replay_end_message();

@@ -116,7 +116,8 @@ void BodyReader::field(const JsonValue& value) {
     }
     return;
   }
-  in_record_ = value.kind == JsonKind::Object;
+  in_record_ = value.kind == JsonKind::Object || value.kind == JsonKind::Array;
+  member_.clear();
   accept(*field_, value);
 }
 

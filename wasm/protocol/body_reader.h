@@ -40,9 +40,10 @@ class BodyReader : private JsonHandler {
   explicit BodyReader(std::span<const BodyField> fields) : fields_(fields), seen_(fields.size()) {}
   ~BodyReader() = default;
 
-  /// A field's value, of the right kind. Of an object, its members follow, then `end`.
+  /// A field's value, of the right kind. Of an object or array, its members follow, then `end`.
   virtual void accept(const BodyField& field, const JsonValue& value) = 0;
-  /// A member of a field that is an object, of any kind; the name may be moved from.
+  /// A member of a field that is an object or array, of any kind; the name may be moved from, and is empty in
+  /// an array.
   virtual void accept_member(const BodyField& field, std::string& name, const JsonValue& value);
   virtual void end(const BodyField& field);
   /// All fields have been read.
@@ -72,7 +73,7 @@ class BodyReader : private JsonHandler {
   std::vector<bool> seen_;
   bool is_object_ = false;
   const BodyField* field_ = nullptr;  ///< Of the current member of the body; none if unknown or met before.
-  bool in_record_ = false;            ///< Inside the value of `field_`, which is an object.
+  bool in_record_ = false;            ///< Inside the value of `field_`, which is an object or array.
   std::string member_;                ///< Name of the current member of the record.
 };
 

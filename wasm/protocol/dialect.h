@@ -11,11 +11,13 @@ namespace roombox {
 enum class Dialect {
   Rooms,  ///< /api/rooms
   V1,     ///< /v1/sandboxes
+  Sdk,    ///< /api/sandboxes, what the published SDK speaks
 };
 
-inline constexpr Names<Dialect, 2> kDialectNames = {{
+inline constexpr Names<Dialect, 3> kDialectNames = {{
     {Dialect::Rooms, "rooms"},
     {Dialect::V1, "v1"},
+    {Dialect::Sdk, "sdk"},
 }};
 
 /// The name that edge and agent say to each other, as in `Roombox-Dialect: rooms`.

@@ -78,6 +78,13 @@ std::string render_v1(const Error& error) {
   return body;
 }
 
+std::string render_sdk(const Error& error) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("error").string(summary(error)).key("code").string(name(error.code)).end_object();
+  return body;
+}
+
 }  // namespace
 
 Error invalid_request(FieldErrors details) {
@@ -111,6 +118,8 @@ std::string render(const Error& error, Dialect dialect) {
       return render_rooms(error);
     case Dialect::V1:
       return render_v1(error);
+    case Dialect::Sdk:
+      return render_sdk(error);
   }
   return {};
 }

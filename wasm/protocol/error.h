@@ -58,7 +58,8 @@ std::optional<ErrorCode> error_code_named(std::string_view wanted);
 std::string summary(const Error& error);
 
 /// The error as the JSON body of the dialect: for rooms `{"error":…,"details":{…},"code":…}`, for v1
-/// `{"error":{"message":…,"type":…,"details":{…}}}`, where the message is the summary. Messages of one field
+/// `{"error":{"message":…,"type":…,"details":{…}}}`, where the message is the summary, for the SDK
+/// `{"error":…,"code":…}` with the same. Messages of one field
 /// are gathered under its name, in order of first mention; without any there are no `details`.
 std::string render(const Error& error, Dialect dialect);
 

@@ -1,17 +1,31 @@
 #include "wasm/protocol/exec_request.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/text.h"
 
 namespace roombox {
 namespace {
 
-enum Tag : std::size_t { kCmd, kCwd, kEnv, kTimeout, kStdin, kStream, kDetach, kEncoding, kPty, kMaxRun };
+enum Tag : std::size_t {
+  kCmd,
+  kCwd,
+  kEnv,
+  kTimeout,
+  kStdin,
+  kStream,
+  kDetach,
+  kEncoding,
+  kPty,
+  kMaxRun,
+  kArgs,
+  kSeconds,
+  kMaxRunSeconds
+};
 
 constexpr std::array<BodyField, 10> kRoomsFields = {{
     {"cmd", kCmd, JsonKind::String, "string", Presence::Required},
@@ -34,26 +48,31 @@ constexpr std::array<BodyField, 5> kV1Fields = {{
     {"stream", kStream, JsonKind::Boolean, "boolean"},
 }};
 
+constexpr std::array<BodyField, 6> kSdkFields = {{
+    {"cmd", kCmd, JsonKind::String, "string", Presence::Required},
+    {"args", kArgs, JsonKind::Array, "array"},
+    {"envs", kEnv, JsonKind::Object, "record"},
+    {"cwd", kCwd, JsonKind::String, "string"},
+    {"timeout", kSeconds, JsonKind::Number, "number"},
+    {"maxRunAfterDisconnect", kMaxRunSeconds, JsonKind::Number, "number"},
+}};
+
 std::span<const BodyField> fields_of(Dialect dialect) {
-  return dialect == Dialect::V1 ? std::span<const BodyField>(kV1Fields) : kRoomsFields;
-}
-
-bool has_nul(std::string_view text) {
-  return text.find('\0') != std::string_view::npos;
-}
-
-/// `[A-Za-z_][A-Za-z0-9_]*`, the names that a shell can use.
-bool is_variable_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && is_letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || is_digit(c); });
+  switch (dialect) {
+    case Dialect::V1:
+      return kV1Fields;
+    case Dialect::Sdk:
+      return kSdkFields;
+    case Dialect::Rooms:
+      break;
+  }
+  return kRoomsFields;
 }
 
 /// Builds a request from the values of its body.
 class ExecReader final : public BodyReader {
  public:
-  explicit ExecReader(Dialect dialect) : BodyReader(fields_of(dialect)) {}
+  ExecReader(Dialect dialect, Mode mode) : BodyReader(fields_of(dialect)), detach_(mode == Mode::Detach) {}
 
   ExecRequest& request() { return request_; }
 
@@ -69,16 +88,18 @@ class ExecReader final : public BodyReader {
   void stdin_text(std::string_view field, std::string& text);
   void encoding(std::string_view field, std::string_view text);
   void max_run(std::string_view field, double number);
-  void variable(std::string_view field, std::string& name, const JsonValue& value);
+  void argument(std::string_view field, const JsonValue& value);
+  std::optional<std::chrono::milliseconds> seconds(std::string_view field, double number,
+                                                   std::chrono::milliseconds least,
+                                                   std::chrono::milliseconds most);
   void terminal_side(std::string_view field, std::string_view side, const JsonValue& value);
-  void end_env(std::string_view field);
 
   ExecRequest request_;
   std::optional<std::chrono::milliseconds> timeout_;
   bool stream_ = false;
-  bool detach_ = false;
-  std::size_t env_count_ = 0;
-  std::size_t env_bytes_ = 0;
+  bool detach_;
+  std::size_t args_bytes_ = 0;
+  EnvReader env_;
 };
 
 void ExecReader::accept(const BodyField& field, const JsonValue& value) {
@@ -104,6 +125,16 @@ void ExecReader::accept(const BodyField& field, const JsonValue& value) {
       return;
     case kMaxRun:
       return max_run(field.name, value.number);
+    case kArgs:
+      request_.args.emplace();
+      return;
+    case kSeconds:
+      timeout_ = seconds(field.name, value.number, limits::kTimeoutMin, limits::kTimeoutMax);
+      return;
+    case kMaxRunSeconds:
+      request_.max_run_after_disconnect =
+          seconds(field.name, value.number, std::chrono::milliseconds(0), limits::kMaxRunAfterDisconnect);
+      return;
   }
 }
 
@@ -149,7 +180,43 @@ void ExecReader::max_run(std::string_view field, double number) {
 }
 
 void ExecReader::accept_member(const BodyField& field, std::string& name, const JsonValue& value) {
-  field.tag == kPty ? terminal_side(field.name, name, value) : variable(field.name, name, value);
+  if (field.tag == kPty) return terminal_side(field.name, name, value);
+  if (field.tag == kArgs) return argument(field.name, value);
+  env_.add(report(), field.name, name, value);
+}
+
+/// Seconds as milliseconds; a fraction of one is dropped.
+std::optional<std::chrono::milliseconds> ExecReader::seconds(std::string_view field, double number,
+                                                             std::chrono::milliseconds least,
+                                                             std::chrono::milliseconds most) {
+  constexpr double kMilli = 1000;
+  const double ms = number * kMilli;
+  if (ms < static_cast<double>(least.count())) {
+    report().add(field, messages::kNumberTooSmall, {least.count() == 0 ? "0" : "0.001"});
+  } else if (ms > static_cast<double>(most.count())) {
+    report().add(field, messages::kNumberTooBig, {std::to_string(most.count() / 1000)});
+  } else {
+    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(ms));
+  }
+  return std::nullopt;
+}
+
+void ExecReader::argument(std::string_view field, const JsonValue& value) {
+  const std::string place = std::to_string(request_.args->size());
+  if (value.kind != JsonKind::String) {
+    request_.args->emplace_back();
+    return report().add(field, messages::kMemberWrongType, {"string", roombox::name(value.kind), place});
+  }
+  std::string& text = *value.text;
+  args_bytes_ += text.size() + 1;
+  if (has_nul(text)) report().add(field, messages::kArgumentNul, {place});
+  if (text.size() > limits::kArgument) {
+    report().add(field, messages::kArgumentTooBig, {std::to_string(limits::kArgument), place});
+  }
+  if (args_bytes_ > limits::kCommand && !report().mentions(field)) {
+    report().add(field, messages::kArgumentsTooBig, {std::to_string(limits::kCommand)});
+  }
+  request_.args->push_back(std::move(text));
 }
 
 void ExecReader::terminal_side(std::string_view field, std::string_view side, const JsonValue& value) {
@@ -165,41 +232,8 @@ void ExecReader::terminal_side(std::string_view field, std::string_view side, co
     (is_cols ? request_.terminal->cols : request_.terminal->rows) = static_cast<std::uint16_t>(*cells);
 }
 
-void ExecReader::variable(std::string_view field, std::string& name, const JsonValue& value) {
-  if (++env_count_ > limits::kEnvCount) return;  // `end` reports it, once
-  const std::string quoted = FieldReport::quoted(name);
-  if (!is_variable_name(name)) return report().add(field, messages::kEnvName, {quoted});
-  if (value.kind != JsonKind::String) {
-    return report().add(field, messages::kEnvWrongType, {roombox::name(value.kind), quoted});
-  }
-  const std::size_t entry = name.size() + 1 + value.text->size();  // NAME=value
-  env_bytes_ += entry + 1;
-  if (entry > limits::kEnvEntry) {
-    return report().add(field, messages::kEnvEntryTooBig, {std::to_string(limits::kEnvEntry - 1), quoted});
-  }
-  if (has_nul(*value.text)) return report().add(field, messages::kEnvNul, {quoted});
-  request_.env.push_back({std::move(name), std::move(*value.text)});
-}
-
 void ExecReader::end(const BodyField& field) {
-  if (field.tag == kEnv) end_env(field.name);
-}
-
-void ExecReader::end_env(std::string_view field) {
-  if (env_count_ > limits::kEnvCount) {
-    report().add(field, messages::kEnvCountTooBig, {std::to_string(limits::kEnvCount)});
-  }
-  if (env_bytes_ > limits::kEnvBytes) {
-    report().add(field, messages::kEnvBytesTooBig, {std::to_string(limits::kEnvBytes)});
-  }
-  std::vector<std::string_view> names;
-  names.reserve(request_.env.size());
-  for (const EnvVar& variable : request_.env) names.push_back(variable.name);
-  std::sort(names.begin(), names.end());
-  const auto same = std::adjacent_find(names.begin(), names.end());
-  if (same != names.end()) {
-    report().add(field, messages::kDuplicateKey, {FieldReport::quoted(*same)});
-  }
+  if (field.tag == kEnv) request_.env = env_.end(report(), field.name);
 }
 
 void ExecReader::finish() {
@@ -221,8 +255,8 @@ void ExecReader::finish() {
 
 }  // namespace
 
-Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect) {
-  ExecReader reader(dialect);
+Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect, Mode mode) {
+  ExecReader reader(dialect, mode);
   FieldErrors errors = reader.read(body);
   if (!errors.empty()) return errors;
   return std::move(reader.request());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "wasm/protocol/dialect.h"
+#include "wasm/protocol/env_reader.h"
 #include "wasm/protocol/error.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/result.h"
@@ -15,15 +16,11 @@
 
 namespace roombox {
 
-struct EnvVar {
-  std::string name;
-  std::string value;
-};
-
 /// A command to run, as the body of an exec call asks for it. Every value satisfies the rules of limits.h.
 struct ExecRequest {
-  std::string cmd;
-  std::string cwd;  ///< Absolute; empty where the caller named none.
+  std::string cmd;                               ///< The text of a command, or the name of a program.
+  std::optional<std::vector<std::string>> args;  ///< Of a program, which then runs without a shell between.
+  std::string cwd;                               ///< Absolute; empty where the caller named none.
   std::vector<EnvVar> env;
   /// Wall time; none only for a detached command that was given none.
   std::optional<std::chrono::milliseconds> timeout = limits::kTimeoutDefault;
@@ -35,10 +32,13 @@ struct ExecRequest {
   std::optional<std::chrono::milliseconds> max_run_after_disconnect;
 };
 
+/// @param mode what the caller waits for, where the dialect's body does not say
+///
 /// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name
 /// refused) by the dialect's fields, under whose names the errors are. They name every field that breaks a
 /// rule, or `body` with the byte position where the JSON ends to be JSON. Never reads past the body, never
 /// recurses, and touches each byte once.
-Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect);
+Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect,
+                                                    Mode mode = Mode::Plain);
 
 }  // namespace roombox

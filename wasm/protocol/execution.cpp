@@ -1,5 +1,6 @@
 #include "wasm/protocol/execution.h"
 
+#include <algorithm>
 #include <array>
 
 #include "wasm/protocol/base64.h"
@@ -46,6 +47,16 @@ void write_finish(JsonWriter& json, const ExecutionView& execution) {
   execution.finished_at ? json.string(iso_8601(*execution.finished_at)) : json.null();
 }
 
+void write_arguments(JsonWriter& json, const ExecutionView& execution) {
+  json.begin_array();
+  for (std::string_view rest = execution.arguments; !rest.empty();) {
+    const std::string_view argument = rest.substr(0, rest.find('\0'));
+    json.string(argument);
+    rest.remove_prefix(std::min(argument.size() + 1, rest.size()));
+  }
+  json.end_array();
+}
+
 void write_result(JsonWriter& json, const ExecutionView& execution, Output output) {
   json.begin_object();
   json.key("id").string(execution.id);
@@ -61,6 +72,7 @@ void write_result(JsonWriter& json, const ExecutionView& execution, Output outpu
   json.key("truncated").boolean(execution.truncated);
   json.key("oom").boolean(execution.oom);
   json.key("command").string(execution.command);
+  if (!execution.arguments.empty()) write_arguments(json.key("args"), execution);
   write_duration(json.key("duration"), execution);
   json.key("timestamp").string(iso_8601(execution.started_at));
   write_finish(json.key("finishedAt"), execution);
@@ -87,6 +99,17 @@ void write_v1(JsonWriter& json, const ExecutionView& execution, std::string_view
   write_duration(json.key("duration_ms"), execution);
   json.key("started_at").string(iso_8601(execution.started_at));
   write_finish(json.key("finished_at"), execution);
+  json.end_object();
+}
+
+void write_sdk(JsonWriter& json, const ExecutionView& execution) {
+  json.begin_object();
+  json.key("running").boolean(execution.status == Status::Running);
+  if (execution.exit_code) write_exit_code(json.key("exitCode"), execution);
+  write_output(json.key("stdout"), execution.out, execution);
+  write_output(json.key("stderr"), execution.err, execution);
+  json.key("status").string(name(execution.status)).key("truncated").boolean(execution.truncated);
+  if (execution.error != nullptr) json.key("error").string(summary(*execution.error));
   json.end_object();
 }
 
@@ -118,6 +141,8 @@ void append_rendered(std::string& out, const ExecutionView& execution, std::stri
       return write_rooms(json, execution, sandbox_name);
     case Dialect::V1:
       return write_v1(json, execution, sandbox_name);
+    case Dialect::Sdk:
+      return write_sdk(json, execution);
   }
 }
 
@@ -127,10 +152,31 @@ std::size_t rendered_size(const ExecutionView& execution, std::string_view sandb
     size += written_size(bytes, execution.encoding);
   }
   for (std::string_view text :
-       {execution.id, execution.command, sandbox_name, execution.signal.value_or("")}) {
+       {execution.id, execution.command, execution.arguments, sandbox_name, execution.signal.value_or("")}) {
     size += JsonWriter::escaped_size(text);
   }
   return size + (execution.error != nullptr ? JsonWriter::escaped_size(summary(*execution.error)) : 0);
+}
+
+void write_session(JsonWriter& json, const ExecutionView& execution, std::string_view sandbox_name) {
+  json.begin_object();
+  json.key("sessionID").string(execution.id).key("execId").string(execution.id);
+  json.key("sandboxID").string(room_of(sandbox_name));
+  json.key("command").string(execution.command);
+  write_arguments(json.key("args"), execution);
+  json.key("running").boolean(execution.status == Status::Running);
+  if (execution.exit_code) write_exit_code(json.key("exitCode"), execution);
+  json.key("startedAt").string(iso_8601(execution.started_at));
+  json.key("attachedClients").integer(static_cast<std::int64_t>(execution.attached));
+  json.end_object();
+}
+
+std::string render_started(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect) {
+  if (dialect != Dialect::Sdk) return render(execution, sandbox_name, dialect);
+  std::string body;
+  JsonWriter json(body);
+  write_session(json, execution, sandbox_name);
+  return body;
 }
 
 void write_listed(JsonWriter& json, const ExecutionView& execution) {

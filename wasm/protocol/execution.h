@@ -26,6 +26,7 @@ struct ExecutionView {
   std::string_view id;
   Mode mode = Mode::Plain;
   std::string_view command;
+  std::string_view arguments;  ///< Of a program that was named with its arguments: each of them and a NUL.
   Encoding encoding = Encoding::Utf8;
   Status status = Status::Running;
   std::optional<int> exit_code;  ///< 0–255; 128+n for signal n; 124 for a timeout; none before the end.
@@ -36,6 +37,7 @@ struct ExecutionView {
   std::chrono::system_clock::time_point started_at;
   std::optional<std::chrono::system_clock::time_point> finished_at;  ///< None while it runs.
   std::optional<std::chrono::milliseconds> duration;                 ///< None while it runs.
+  std::size_t attached = 0;                                          ///< Clients attached to it now.
   std::uint64_t total = 0;       ///< Bytes written by both streams together, stored or not.
   const Error* error = nullptr;  ///< Of a failed one: why; null where that is not known, and for all others.
   std::string_view out;          ///< Stored bytes of stdout, not necessarily UTF-8.
@@ -50,9 +52,15 @@ std::string_view name(Status status);
 std::optional<Status> status_named(std::string_view wanted);
 
 /// The answer to an exec call in the dialect: for rooms `{"result":{…},"sandboxName":"…"}`, for v1 the
-/// Execution object, whose sandbox_id is the id of the sandbox's room. In utf8, bytes that are not UTF-8
-/// become U+FFFD, and where truncation cut a character in two, its first part is left out.
+/// Execution object, whose sandbox_id is the id of the sandbox's room, for the SDK its result. In utf8, bytes
+/// that are not UTF-8 become U+FFFD, and where truncation cut a character in two, its first part is left out.
 std::string render(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect);
+
+/// The answer to a call that starts a detached execution: for the SDK its session, for others as above.
+std::string render_started(const ExecutionView& execution, std::string_view sandbox_name, Dialect dialect);
+
+/// Writes the session of an execution as the SDK lists it.
+void write_session(JsonWriter& json, const ExecutionView& execution, std::string_view sandbox_name);
 
 /// The same at the end of a string.
 void append_rendered(std::string& out, const ExecutionView& execution, std::string_view sandbox_name,

@@ -44,6 +44,10 @@ inline constexpr std::size_t kCommand = 1u << 20;
 /// command; more goes to the execution's own stdin call, which takes kBody bytes at a time.
 inline constexpr std::size_t kStdin = 1u << 20;
 
+/// Bytes of one argument of a program, without its NUL: MAX_ARG_STRLEN of linux/binfmts.h is 32 pages with
+/// it. All arguments together are held to kCommand.
+inline constexpr std::size_t kArgument = (128u << 10) - 1;
+
 /// Bytes of a working directory: PATH_MAX of linux/limits.h without its NUL.
 inline constexpr std::size_t kCwd = 4095;
 

@@ -113,10 +113,17 @@ inline constexpr std::string_view kCwdNul = "Working directory cannot contain a 
 inline constexpr std::string_view kEncoding = "Invalid option: expected one of \"utf8\"|\"base64\"";
 inline constexpr std::string_view kNotTogether = "Cannot be combined with \"<field>\"";
 inline constexpr std::string_view kOnlyDetached = "Only with \"detach\" or \"pty\"";
+inline constexpr std::string_view kArgumentNul =
+    "An argument cannot contain a NUL character (member \"<place>\")";
+inline constexpr std::string_view kArgumentTooBig =
+    "Too big: expected string to have <=<limit> bytes (member \"<place>\")";
+inline constexpr std::string_view kArgumentsTooBig =
+    "Too big: expected all strings to have <=<limit> bytes together";
 inline constexpr std::string_view kMemberWrongType =
     "Invalid input: expected <type>, received <type> (member \"<name>\")";
 inline constexpr std::string_view kSignal =
     "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
+inline constexpr std::string_view kTemplate = "Invalid option: expected one of \"base\"";
 inline constexpr std::string_view kControlType =
     "Invalid option: expected one of \"stdin-eof\"|\"resize\"|\"signal\"";
 inline constexpr std::string_view kEnvName =

@@ -23,6 +23,11 @@ std::optional<int> parse_exit_code(std::string_view text) {
   return static_cast<int>(*value);
 }
 
+std::optional<std::size_t> parse_count(std::string_view text) {
+  const auto value = parse_decimal(text);
+  return value ? std::optional(static_cast<std::size_t>(*value)) : std::nullopt;
+}
+
 std::optional<bool> parse_flag(std::string_view text) {
   if (text != "0" && text != "1") return std::nullopt;
   return text == "1";
@@ -77,6 +82,7 @@ void append_seed(std::string& out, const ExecutionView& execution) {
   FieldWriter fields(out);
   fields.text("mode", name(execution.mode));
   fields.text("command", execution.command);
+  if (!execution.arguments.empty()) fields.text("arguments", execution.arguments);
   fields.text("encoding", name(execution.encoding));
 }
 
@@ -92,6 +98,7 @@ void append_head(std::string& out, const ExecutionView& execution) {
   fields.number("started_ms", unix_ms(execution.started_at));
   if (execution.finished_at) fields.number("finished_ms", unix_ms(*execution.finished_at));
   if (execution.duration) fields.number("duration_ms", execution.duration->count());
+  if (execution.attached > 0) fields.number("attached", static_cast<std::int64_t>(execution.attached));
   fields.number("total", static_cast<std::int64_t>(execution.total));
   if (execution.error == nullptr) return;
   fields.text("error_code", name(execution.error->code));
@@ -110,6 +117,13 @@ void append_output(std::string& out, const ExecutionView& execution) {
 
 namespace {
 
+/// How a frame begins.
+std::string frame_line(const ExecutionView& execution, std::size_t head, std::size_t output) {
+  std::string line(execution.id);
+  line.append(" ").append(name(execution.status)).append(" ").append(std::to_string(head));
+  return line.append(" ").append(std::to_string(output)).append("\n");
+}
+
 /// Bytes that append_output appends.
 std::size_t output_size(const ExecutionView& execution) {
   const std::size_t runs = execution.runs.empty() ? 0 : field_size("runs", execution.runs);
@@ -118,17 +132,17 @@ std::size_t output_size(const ExecutionView& execution) {
 
 }  // namespace
 
+void append_head_frame(std::string& out, const ExecutionView& execution) {
+  std::string head;
+  append_head(head, execution);
+  out.append(frame_line(execution, head.size(), 0)).append(head);
+}
+
 void append_frame(std::string& out, const ExecutionView& execution) {
   std::string head;
   append_head(head, execution);
   const std::size_t output = output_size(execution);
-  std::string line(execution.id);
-  line.append(" ").append(name(execution.status));
-  line.append(" ")
-      .append(std::to_string(head.size()))
-      .append(" ")
-      .append(std::to_string(output))
-      .append("\n");
+  const std::string line = frame_line(execution, head.size(), output);
   constexpr std::size_t kAfter = 64;  // for what its carrier puts behind it
   out.reserve(out.size() + line.size() + head.size() + output + kAfter);  // large, so it must not grow
   out.append(line).append(head);
@@ -180,6 +194,8 @@ bool Record::set(std::string_view name, std::string_view value) {
   if (name == "id") return assign(view_.id, std::optional(value));
   if (name == "mode") return assign(view_.mode, mode_named(value));
   if (name == "command") return assign(view_.command, std::optional(value));
+  if (name == "arguments") return assign(view_.arguments, std::optional(value));
+  if (name == "attached") return assign(view_.attached, parse_count(value));
   if (name == "encoding") return assign(view_.encoding, encoding_named(value));
   if (name == "status") return assign(view_.status, status_named(value));
   if (name == "exit_code") return assign(view_.exit_code, parse_exit_code(value));

@@ -14,7 +14,9 @@
 ///
 ///   id            the execution's id
 ///   mode          plain, stream or detach: what the caller of exec waited for
-///   command       its text
+///   command       its text, or the name of a program
+///   arguments     of a program that was named with its arguments: each of them and a NUL
+///   attached      clients attached to it, of a running one
 ///   encoding      utf8 or base64: how its output is told
 ///   status        running, completed, timeout, cancelled or failed
 ///   exit_code     0–255
@@ -74,6 +76,9 @@ class RunReader {
 void append_seed(std::string& out, const ExecutionView& execution);
 void append_head(std::string& out, const ExecutionView& execution);
 void append_output(std::string& out, const ExecutionView& execution);
+
+/// The same without its output: of one that runs, for a list.
+void append_head_frame(std::string& out, const ExecutionView& execution);
 
 /// Appends the record as one frame, as the agent sends it:
 /// `<id> <status> <head bytes> <output bytes>\n`, head, output.

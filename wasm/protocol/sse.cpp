@@ -32,6 +32,7 @@ void append_start(std::string& out, std::string_view execution_id, std::string_v
   json.begin_object().key("id").string(execution_id);
   switch (dialect) {
     case Dialect::Rooms:
+    case Dialect::Sdk:  // which has no streams of events
       json.key("sandboxName").string(sandbox_name);
       break;
     case Dialect::V1:

@@ -1,0 +1,57 @@
+#include "wasm/protocol/create_request.h"
+
+#include <array>
+#include <span>
+
+#include "wasm/protocol/body_reader.h"
+#include "wasm/protocol/messages.h"
+
+namespace roombox {
+namespace {
+
+enum Tag : std::size_t { kTemplate, kTimeout, kMetadata, kEnv };
+
+constexpr std::array<BodyField, 4> kSdkFields = {{
+    {"templateID", kTemplate, JsonKind::String, "string"},
+    {"timeout", kTimeout, JsonKind::Number, "number"},
+    {"metadata", kMetadata, JsonKind::Object, "record"},
+    {"envs", kEnv, JsonKind::Object, "record"},
+}};
+
+std::span<const BodyField> fields_of(Dialect dialect) {
+  return dialect == Dialect::Sdk ? std::span<const BodyField>(kSdkFields) : std::span<const BodyField>();
+}
+
+class CreateReader final : public BodyReader {
+ public:
+  explicit CreateReader(Dialect dialect) : BodyReader(fields_of(dialect)) {}
+
+  CreateRequest& request() { return request_; }
+
+ private:
+  void accept(const BodyField& field, const JsonValue& value) override {
+    if (field.tag == kTemplate && *value.text != "base") report().add(field.name, messages::kTemplate);
+    if (field.tag == kTimeout && value.number < 0) report().add(field.name, messages::kNumberTooSmall, {"0"});
+  }
+  void accept_member(const BodyField& field, std::string& name, const JsonValue& value) override {
+    if (field.tag == kEnv) env_.add(report(), field.name, name, value);
+  }
+  void end(const BodyField& field) override {
+    if (field.tag == kEnv) request_.env = env_.end(report(), field.name);
+  }
+
+  CreateRequest request_;
+  EnvReader env_;
+};
+
+}  // namespace
+
+Result<CreateRequest, FieldErrors> parse_create_request(std::string_view body, Dialect dialect) {
+  if (body.empty()) return CreateRequest{};
+  CreateReader reader(dialect);
+  FieldErrors errors = reader.read(body);
+  if (!errors.empty()) return errors;
+  return std::move(reader.request());
+}
+
+}  // namespace roombox

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "wasm/protocol/dialect.h"
+#include "wasm/protocol/error.h"
+#include "wasm/protocol/exec_request.h"
+#include "wasm/protocol/result.h"
+
+namespace roombox {
+
+/// A sandbox to make, as the body of its call asks for it.
+struct CreateRequest {
+  std::vector<EnvVar> env;  ///< Variables for all of its commands.
+};
+
+/// Reads and validates a body: nothing at all, or an object of the dialect's fields. v1 has none. The SDK's
+/// has templateID, of which there is only `base`, timeout, metadata and envs; what it knows beyond that is
+/// refused by name. Errors as parse_exec_request's.
+Result<CreateRequest, FieldErrors> parse_create_request(std::string_view body, Dialect dialect);
+
+}  // namespace roombox
