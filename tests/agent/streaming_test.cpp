@@ -361,7 +361,7 @@ TEST_F(StreamingTest, AttachesAtAnyTimeAndResumesExactly) {  // 40, 73
   EXPECT_TRUE(text_of(whole, "stdout") == expected);
   ASSERT_EQ(whole.back().name, "exit");
   // Now it has ended, and is kept until it is stored: from every place the same.
-  for (std::size_t cut = 0; cut < whole.size(); cut += 1 + whole.size() / 50) {
+  for (std::size_t cut = 0; cut + 1 < whole.size(); cut += 1 + whole.size() / 50) {
     auto client = connect();
     client.send(
         get("/executions/" + id + "/events", "Last-Event-ID: " + std::to_string(whole[cut].id) + "\r\n"));
