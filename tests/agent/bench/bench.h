@@ -50,6 +50,9 @@ void bench_commands(const Options& options, Servers& servers);
 /// A file of lines through the agent as server-sent events, and through a socket by `cat` alone.
 void bench_streaming(const Options& options, Servers& servers);
 
+/// Keystrokes in a terminal, idle attached clients, and one that never reads.
+void bench_sessions(const Options& options, Servers& servers);
+
 /// The memory of agents whose command writes without end.
 void bench_memory(const Options& options);
 
