@@ -19,6 +19,10 @@ HttpResponse to_response(const Error& error, Dialect dialect) {
   return {static_cast<unsigned>(http_status(error.code)), kJson, render(error, dialect)};
 }
 
+void refuse(Exchange& exchange, const Error& error) {
+  exchange.respond(to_response(error, caller_of(exchange.request()).dialect));
+}
+
 std::pair<std::string_view, std::string_view> split_query(std::string_view target) {
   const auto mark = std::min(target.find('?'), target.size());
   return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};

@@ -25,6 +25,9 @@ Error error(ErrorCode code, std::string_view message);
 /// The answer that an error is told with.
 HttpResponse to_response(const Error& error, Dialect dialect);
 
+/// Answers with an error, in the caller's dialect.
+void refuse(Exchange& exchange, const Error& error);
+
 /// A target without its query, and that.
 std::pair<std::string_view, std::string_view> split_query(std::string_view target);
 

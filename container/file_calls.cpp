@@ -7,7 +7,7 @@
 
 #include "container/caller.h"
 #include "container/file_error.h"
-#include "container/file_upload.h"
+#include "container/upload_sink.h"
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/percent.h"
@@ -22,10 +22,6 @@ Preconditions preconditions_of(const HttpRequest& request) {
   return {std::string(request.header("If-Match")), std::string(request.header("If-None-Match"))};
 }
 
-void refuse(Exchange& exchange, const Error& error) {
-  exchange.respond(to_response(error, caller_of(exchange.request()).dialect));
-}
-
 /// What tells a file's state.
 std::vector<std::pair<std::string, std::string>> validators(const struct stat& status) {
   return {{"ETag", entity_tag(status)}, {"Last-Modified", http_date(modified_at(status))}};
@@ -37,53 +33,6 @@ std::string_view range_of(const HttpRequest& request, const struct stat& status)
   if (condition.empty() || condition == entity_tag(status)) return request.header("Range");
   return {};
 }
-
-/// Writes a request's body into a file.
-class UploadSink : public BodySink, public std::enable_shared_from_this<UploadSink> {
- public:
-  UploadSink(FileThread& thread, std::shared_ptr<Exchange> exchange, std::shared_ptr<Upload> upload,
-             std::string path)
-      : thread_(thread), exchange_(std::move(exchange)), upload_(std::move(upload)), path_(std::move(path)) {}
-
-  void take(std::string_view bytes) override {
-    thread_.run([upload = upload_, bytes] { return upload->write(bytes); },
-                [self = shared_from_this()](const std::optional<Error>& error) {
-                  if (error) return refuse(*self->done(), *error);
-                  self->exchange_->receive_more();
-                });
-  }
-
-  void end() override {
-    thread_.run([upload = upload_] { return upload->finish(); },
-                [self = shared_from_this()](const Result<Upload::Done, Error>& result) {
-                  const auto exchange = self->done();
-                  if (!result) return refuse(*exchange, result.error());
-                  self->answer(*exchange, *result);
-                });
-  }
-
-  void cut() override { done(); }
-
- private:
-  /// Lets go of all: the exchange keeps the sink. An upload that is not finished takes its file away.
-  std::shared_ptr<Exchange> done() {
-    upload_.reset();
-    return std::exchange(exchange_, nullptr);
-  }
-
-  void answer(Exchange& exchange, const Upload::Done& upload) const {
-    const Dialect dialect = caller_of(exchange.request()).dialect;
-    exchange.respond({upload.is_new ? kCreated : kOk,
-                      kJson,
-                      render_made(path_, upload.size, dialect),
-                      {{"ETag", upload.tag}}});
-  }
-
-  FileThread& thread_;
-  std::shared_ptr<Exchange> exchange_;
-  std::shared_ptr<Upload> upload_;
-  const std::string path_;
-};
 
 }  // namespace
 

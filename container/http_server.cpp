@@ -185,7 +185,8 @@ void Session::note(const Message& message) {
   version_ = message.version();
   is_head_ = message.method() == http::verb::head;
   expects_continue_ = beast::iequals(message[http::field::expect], "100-continue");
-  keep_alive_ = message.keep_alive();
+  // workerd fails on the next response of a connection that has answered to HEAD.
+  keep_alive_ = message.keep_alive() && !is_head_;
   request_ = {view(message.method_string()), view(message.target()), {}, [&message, view](auto name) {
                 return view(message[{name.data(), name.size()}]);
               }};
@@ -375,7 +376,7 @@ void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source,
   const bool in_chunks = !size && version_ >= 11;
   chunked_ = in_chunks && !is_head_;
   // Without chunks or a length the end of the connection is the body's.
-  keep_alive_ = keep_alive_ && (in_chunks || size || is_head_) && !has_unread_body();
+  keep_alive_ = keep_alive_ && (in_chunks || size) && !has_unread_body();
   const auto reason = http::obsolete_reason(static_cast<http::status>(head.status));
   out_ = "HTTP/1.1 " + std::to_string(head.status) + " " + std::string(reason) +
          "\r\nContent-Type: " + head.content_type + "\r\n";

@@ -138,10 +138,13 @@ TEST_F(FilesTest, HaveNamesOfAllBytes) {
 TEST_F(FilesTest, AreAnsweredToHeadWithoutTheirBytes) {
   make("a", "0123456789");
   auto client = connect();
-  client.send(request("HEAD", at("a")) + request("HEAD", directory_) + request("GET", at("a")));
+  client.send(request("HEAD", at("a")));
   EXPECT_EQ(header(client.receive_head(), "Content-Length"), "10");
-  EXPECT_THAT(client.receive_head(), HasSubstr("application/json"));
-  EXPECT_EQ(body_of(client.receive()), "0123456789");
+  EXPECT_TRUE(client.is_closed());
+  auto other = connect();
+  other.send(request("HEAD", directory_));
+  EXPECT_THAT(other.receive_head(), HasSubstr("application/json"));
+  EXPECT_TRUE(other.is_closed());
 }
 
 TEST_F(FilesTest, AreSentInPart) {
@@ -191,6 +194,32 @@ TEST_F(FilesTest, TakesABodyInChunksAndOneThatWaitsToBeAsked) {
   EXPECT_EQ(body_of(client.receive()), "abc");
   client.send(request("PUT", at("no/b"), "Expect: 100-continue\r\nContent-Length: 3\r\n"));
   EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(FilesTest, TakeABodyWithAMarkAtItsEndWithItAlone) {
+  const std::string mark = "Roombox-End: 0123456789\r\n";
+  const std::string large(700'000, 'x');
+  for (const std::string& bytes : {std::string(), std::string("a"), std::string("0123456789"), large}) {
+    EXPECT_THAT(put(at("a"), bytes + "0123456789", mark), testing::ContainsRegex("^HTTP/1.1 20[01] "));
+    EXPECT_EQ(bytes_of("a"), bytes);
+  }
+  for (const std::string& bytes :
+       {std::string(), std::string("012345678"), std::string("01234567890"), large}) {
+    EXPECT_THAT(put(at("a"), bytes, mark),
+                testing::AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("The body was cut off")));
+    EXPECT_EQ(bytes_of("a"), large);
+  }
+  // In pieces that share the mark.
+  auto client = connect();
+  client.send(request("PUT", at("a"), mark + "Transfer-Encoding: chunked\r\n"));
+  for (const char* piece :
+       {"4\r\nab01\r\n", "1\r\n2\r\n", "a\r\n3401234567\r\n", "2\r\n89\r\n", "0\r\n\r\n"}) {
+    client.send(piece);
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_THAT(client.receive(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(bytes_of("a"), "ab01234");
+  EXPECT_EQ(count(), 1u);
 }
 
 TEST_F(FilesTest, AreNamedWhereTheyCannotBe) {

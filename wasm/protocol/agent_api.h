@@ -92,6 +92,10 @@ inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";
 
+/// Request header of `PUT` of a file: what follows the last byte of the file in the body. A body that ends
+/// without it was cut off: the chunked coding may be ended by whoever passes it on and loses its sender.
+inline constexpr std::string_view kEndHeader = "Roombox-End";
+
 /// Request header, to the object only: 1–255 visible ASCII characters.
 inline constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";
 

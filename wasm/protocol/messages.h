@@ -101,6 +101,7 @@ inline constexpr std::string_view kNoSpace = "payload too large - no space is le
 inline constexpr std::string_view kFileFailed = "the sandbox could not do it to <path>: <reason>";
 inline constexpr std::string_view kChanged =
     "precondition failed - <path> is not as If-Match or If-None-Match has it; nothing was changed";
+inline constexpr std::string_view kBodyCut = "The body was cut off; nothing was changed";
 inline constexpr std::string_view kRange = "range not satisfiable - <path> has <size> bytes";
 
 // The path, the query and headers.
