@@ -199,7 +199,7 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 38> kRoutes = {{
+constexpr std::array<Route, 43> kRoutes = {{
     {kRooms, "GET", "/health", health},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, "GET", "/api/rooms", rooms},
@@ -240,6 +240,11 @@ constexpr std::array<Route, 38> kRoutes = {{
     {kSdk, "GET", "/api/sandboxes/{id}/pty/{executionID}", attach_terminal, Route::Reply::Stream},
     {kSdk, "POST", "/api/sandboxes/{id}/pty/{executionID}/resize", resize},
     {kSdk, "DELETE", "/api/sandboxes/{id}/pty/{executionID}", end_terminal},
+    {kSdk, "GET", "/api/sandboxes/{id}/files", get_file},
+    {kSdk, "PUT", "/api/sandboxes/{id}/files", put_file},
+    {kSdk, "DELETE", "/api/sandboxes/{id}/files", delete_file},
+    {kSdk, "GET", "/api/sandboxes/{id}/files/list", list_directory},
+    {kSdk, "POST", "/api/sandboxes/{id}/files/mkdir", make_directory},
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { request as httpRequest } from "node:http";
+import { Sandbox } from "@opencomputer/sdk";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { call, callJson, exec, newRoom, origin, rawRequest, remove } from "./client";
 
@@ -150,7 +151,7 @@ it.each(["with a declared length", "in chunks"])("stays as it was when its clien
   expect((await exec(room, "wc -c < kept")).stdout).toBe("6\n");
 });
 
-it("is the same in the other dialect", async () => {
+it("is the same for v1", async () => {
   const v1 = (query: string) => `/v1/sandboxes/${room}/files?${new URLSearchParams(query)}`;
   const path = "path=/workspace/v1 and %2B";
   expect(await callJson(201, "PUT", v1(path), "12345")).toEqual({
@@ -164,4 +165,18 @@ it("is the same in the other dialect", async () => {
   expect(await callJson(409, "GET", v1("path=/workspace"))).toMatchObject({ error: { type: "conflict" } });
   expect((await call("DELETE", v1(path))).status).toBe(204);
   expect(await callJson(404, "GET", v1(path))).toMatchObject({ error: { type: "not_found" } });
+});
+
+it("is the same for the SDK", async () => {
+  const { files } = await Sandbox.connect(room, { apiUrl: origin(), apiKey: "none" });
+  const bytes = randomBytes(1000);
+  await files.makeDir("/workspace/sdk");
+  await files.write("/workspace/sdk/a b+", bytes);
+  expect(Buffer.from(await files.readBytes("/workspace/sdk/a b+")).equals(bytes)).toBe(true);
+  expect(await files.list("/workspace/sdk")).toEqual([
+    { name: "a b+", isDir: false, path: "/workspace/sdk/a b+", size: 1000 },
+  ]);
+  await files.remove("/workspace/sdk/a b+");
+  expect(await files.exists("/workspace/sdk/a b+")).toBe(false);
+  await expect(files.remove("/workspace/sdk/a b+")).rejects.toThrow("404");
 });

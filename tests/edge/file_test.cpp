@@ -30,6 +30,10 @@ TEST(Listing, IsOfTheDialect) {
   EXPECT_EQ(listing(Dialect::V1, {directory}),
             R"({"object":"list","data":[{"object":"file","path":"/tmp/d","name":"d","type":"directory",)"
             R"("size":4096,"mode":"1777","modified_at":"2023-11-14T22:13:20.123Z"}]})");
+  EXPECT_EQ(listing(Dialect::Sdk, {file, directory}),
+            R"([{"name":"a\n\"","isDir":false,"path":"/tmp/a\n\"","size":5},)"
+            R"({"name":"d","isDir":true,"path":"/tmp/d","size":4096}])");
+  EXPECT_EQ(listing(Dialect::Sdk, {}), "[]");
   EXPECT_EQ(listing(Dialect::Rooms, {}), R"({"path":"/tmp","entries":[]})");
 }
 

@@ -36,16 +36,21 @@ std::string joined(std::string_view directory, std::string_view name) {
 
 ListingWriter::ListingWriter(std::string_view path, Dialect dialect)
     : path_(path), dialect_(dialect), json_(text_) {
-  json_.begin_object();
-  if (dialect_ == Dialect::V1) {
-    json_.key("object").string("list").key("data");
-  } else {
-    json_.key("path").string(path_).key("entries");
+  switch (dialect_) {
+    case Dialect::Rooms:
+      json_.begin_object().key("path").string(path_).key("entries");
+      break;
+    case Dialect::V1:
+      json_.begin_object().key("object").string("list").key("data");
+      break;
+    case Dialect::Sdk:
+      break;
   }
   json_.begin_array();
 }
 
 void ListingWriter::add(const FileEntry& entry) {
+  if (dialect_ == Dialect::Sdk) return add_sdk(entry);
   const bool v1 = dialect_ == Dialect::V1;
   json_.begin_object();
   if (v1) json_.key("object").string("file").key("path").string(joined(path_, entry.name));
@@ -57,8 +62,16 @@ void ListingWriter::add(const FileEntry& entry) {
   json_.key(v1 ? "modified_at" : "modifiedAt").string(iso_8601(entry.modified_at)).end_object();
 }
 
+void ListingWriter::add_sdk(const FileEntry& entry) {
+  json_.begin_object().key("name").string(entry.name);
+  json_.key("isDir").boolean(entry.type == FileType::Directory);
+  json_.key("path").string(joined(path_, entry.name));
+  json_.key("size").integer(static_cast<std::int64_t>(entry.size)).end_object();
+}
+
 void ListingWriter::end() {
-  json_.end_array().end_object();
+  json_.end_array();
+  if (dialect_ != Dialect::Sdk) json_.end_object();
 }
 
 std::string ListingWriter::take() {

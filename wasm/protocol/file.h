@@ -52,6 +52,8 @@ class ListingWriter {
   std::string take();
 
  private:
+  void add_sdk(const FileEntry& entry);
+
   const std::string path_;
   const Dialect dialect_;
   std::string text_;
