@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "container/caller.h"
 #include "container/event_stream.h"
 #include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
@@ -13,23 +14,6 @@
 
 namespace roombox {
 namespace {
-
-constexpr char kJson[] = "application/json";
-
-/// Whose client is answered, and how.
-struct Caller {
-  Dialect dialect;
-  std::string sandbox;
-};
-
-Caller caller_of(const HttpRequest& request) {
-  return {dialect_named(request.header(agent_api::kDialectHeader)).value_or(Dialect::Rooms),
-          std::string(request.header(agent_api::kSandboxHeader))};
-}
-
-HttpResponse to_response(const Error& error, Dialect dialect) {
-  return {static_cast<unsigned>(http_status(error.code)), kJson, render(error, dialect)};
-}
 
 HttpResponse to_response(unsigned status, const Execution& execution, const Caller& caller) {
   if (const auto& error = execution.error()) return to_response(*error, caller.dialect);
@@ -54,10 +38,6 @@ HttpResponse of(const Execution& execution, HttpResponse response) {
   return response;
 }
 
-Error error(ErrorCode code, std::string_view message) {
-  return {code, std::string(message)};
-}
-
 /// Takes the time that the longer text takes, whatever it is compared with.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   unsigned char difference = a.size() == b.size() ? 0 : 1;
@@ -70,20 +50,15 @@ std::uint64_t last_event_id(const HttpRequest& request) {
   return sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
 }
 
-/// A target without its query, and that.
-std::pair<std::string_view, std::string_view> split_query(std::string_view target) {
-  const auto mark = std::min(target.find('?'), target.size());
-  return {target.substr(0, mark), target.substr(std::min(mark + 1, target.size()))};
-}
-
 }  // namespace
 
-AgentApi::AgentApi(Engine& engine, std::string token)
-    : engine_(engine), authorization_(token.empty() ? "" : "Bearer " + token) {}
+AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
+    : engine_(engine), file_calls_(files), authorization_(token.empty() ? "" : "Bearer " + token) {}
 
 HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
   using Known = HttpServer::Verdict::Caller;
-  if (is_authorized(request.header("Authorization"))) return {Known::Known, std::nullopt};
+  if (is_authorized(request.header("Authorization")))
+    return {Known::Known, std::nullopt, FileCalls::body_of(request)};
   if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
     return {Known::Unknown, std::nullopt};
   return {Known::Unknown,
@@ -123,6 +98,7 @@ void AgentApi::handle(ExchangePtr exchange) {
   for (const auto& call : kCalls) {
     if (call.path == path && call.method == request.method) return (this->*call.handle)(std::move(exchange));
   }
+  if (FileCalls::is_one(path)) return file_calls_.handle(std::move(exchange));
   const std::string prefix = std::string(agent_api::kExecutions) + "/";
   const auto rest = path.starts_with(prefix) ? path.substr(prefix.size()) : std::string_view();
   const auto id = rest.substr(0, rest.find('/'));

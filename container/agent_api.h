@@ -2,6 +2,7 @@
 
 #include "container/attachment.h"
 #include "container/engine.h"
+#include "container/file_calls.h"
 #include "container/http_server.h"
 
 namespace roombox {
@@ -13,7 +14,7 @@ class AgentApi {
   /// sandbox's own
   ///              processes, which reach the port too, from starting commands outside the tree that they
   ///              belong to.
-  AgentApi(Engine& engine, std::string token);
+  AgentApi(Engine& engine, FileThread& files, std::string token);
 
   /// Lets in who knows the token, and anyone to what tells nothing.
   HttpServer::Verdict judge(const HttpRequest& request) const;
@@ -47,6 +48,7 @@ class AgentApi {
   bool is_authorized(std::string_view credentials) const;
 
   Engine& engine_;
+  FileCalls file_calls_;
   const std::string authorization_;
 };
 

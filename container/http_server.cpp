@@ -109,7 +109,10 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   const HttpRequest& request() const override { return request_; }
   void on_abandoned(std::function<void()> callback) override { abandoned_ = std::move(callback); }
   void respond(HttpResponse response) override;
-  void stream(HttpResponse head, std::shared_ptr<BodySource> source) override;
+  void stream(HttpResponse head, std::shared_ptr<BodySource> source,
+              std::optional<std::uint64_t> size) override;
+  void receive(std::shared_ptr<BodySink> sink) override;
+  void receive_more() override;
   std::weak_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) override;
   void wake() override;
 
@@ -118,6 +121,13 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   void on_head();
   void read_body();
   void on_request();
+  template <typename Message>
+  void note(const Message& message);
+  bool has_unread_body() const;
+  template <typename Read>
+  void when_continued(Read read);
+  void read_piece();
+  void on_piece(error_code ec);
   void read_ahead();
   void on_read_ahead(error_code ec, std::size_t size);
   void on_responded(error_code ec, bool keep_alive);
@@ -134,12 +144,18 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   Clock::time_point deadline_{};
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::request_parser<http::buffer_body>> piecewise_;  ///< In its place, of a streamed body.
+  std::shared_ptr<BodySink> sink_;                                    ///< Of the body that is being received.
+  std::string piece_;                                                 ///< Room for what the sink is given.
   std::optional<http::response<http::string_body>> response_;
   std::shared_ptr<BodySource> source_;             ///< Of the body that is being streamed.
   BodySource::Next next_ = BodySource::Next::Now;  ///< What the source said last.
   bool pumping_ = false;  ///< The source is being asked, or its bytes are being written.
   bool woken_ = false;
   bool chunked_ = false;
+  unsigned version_ = 11;
+  bool is_head_ = false;
+  bool expects_continue_ = false;
   bool keep_alive_ = false;
   std::string out_;
   HttpRequest request_;
@@ -154,7 +170,7 @@ void Session::read_request() {
   deadline_ = Clock::now() + (buffer_.size() == 0 ? limits::kHttpIdle : limits::kHttpTransfer);
   parser_.emplace();
   parser_->header_limit(limits::kHttpHeader);
-  parser_->body_limit(limits::kBody);
+  parser_->body_limit(boost::none);  // the gate tells whether it has one
   http::async_read_header(socket_, buffer_, *parser_,
                           [self = shared_from_this()](error_code ec, std::size_t) {
                             if (ec) return self->refuse(ec);
@@ -162,26 +178,52 @@ void Session::read_request() {
                           });
 }
 
-void Session::on_head() {
-  deadline_ = Clock::now() + limits::kHttpTransfer;
-  const auto& message = parser_->get();
+/// Keeps what is needed of a request's head, whichever parser has it.
+template <typename Message>
+void Session::note(const Message& message) {
   const auto view = [](auto text) { return std::string_view(text.data(), text.size()); };
+  version_ = message.version();
+  is_head_ = message.method() == http::verb::head;
+  expects_continue_ = beast::iequals(message[http::field::expect], "100-continue");
+  // workerd fails on the next response of a connection that has answered to HEAD.
+  keep_alive_ = message.keep_alive() && !is_head_;
   request_ = {view(message.method_string()), view(message.target()), {}, [&message, view](auto name) {
                 return view(message[{name.data(), name.size()}]);
               }};
+}
+
+void Session::on_head() {
+  deadline_ = Clock::now() + limits::kHttpTransfer;
+  note(parser_->get());
   auto verdict = server_->gate(request_);
   if (verdict.refusal) {
     answering_ = true;
-    if (!parser_->is_done()) parser_->get().keep_alive(false);  // its body is not read
+    if (!parser_->is_done()) keep_alive_ = false;  // its body is not read
     return respond(*std::move(verdict.refusal));
   }
   known_ |= verdict.caller == HttpServer::Verdict::Caller::Known;
   if (parser_->is_done()) return on_request();
-  if (!beast::iequals(message[http::field::expect], "100-continue")) return read_body();
+  if (verdict.body == HttpServer::Verdict::Body::Stream) {
+    piecewise_.emplace(std::move(*parser_));
+    note(piecewise_->get());
+    deadline_ = Clock::time_point::max();
+    answering_ = true;
+    return server_->handler(shared_from_this());
+  }
+  if (parser_->content_length().value_or(0) > limits::kBody) return refuse(http::error::body_limit);
+  parser_->body_limit(limits::kBody);
+  when_continued([this] { read_body(); });
+}
+
+/// Reads on, once a client that waits to be asked for its body has been asked.
+template <typename Read>
+void Session::when_continued(Read read) {
+  if (!std::exchange(expects_continue_, false)) return read();
   static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   asio::async_write(socket_, asio::buffer(kContinue),
-                    [self = shared_from_this()](error_code ec, std::size_t) {
-                      if (!ec) self->read_body();
+                    [self = shared_from_this(), read](error_code ec, std::size_t) {
+                      if (!ec) return read();
+                      if (auto sink = std::exchange(self->sink_, nullptr)) sink->cut();
                     });
 }
 
@@ -201,7 +243,7 @@ void Session::refuse(error_code ec) {
   if (ec == http::error::end_of_stream || ec == http::error::partial_message) return;
   if (ec.category() != error_code(http::error::bad_version).category()) return;
   answering_ = true;
-  parser_->get().keep_alive(false);
+  keep_alive_ = false;
   respond(server_->refusal(status));
 }
 
@@ -211,6 +253,45 @@ void Session::on_request() {
   request_.body = parser_->get().body();
   if (!beast::websocket::is_upgrade(parser_->get())) read_ahead();  // its client has no more to say yet
   server_->handler(shared_from_this());
+}
+
+void Session::receive(std::shared_ptr<BodySink> sink) {
+  if (!piecewise_) return sink->end();
+  sink_ = std::move(sink);
+  piece_.resize(limits::kReceivedPiece);
+  when_continued([this] { read_piece(); });
+}
+
+void Session::receive_more() {
+  if (!sink_) return;
+  if (has_unread_body()) return read_piece();
+  std::exchange(sink_, nullptr)->end();
+}
+
+bool Session::has_unread_body() const {
+  return piecewise_ && !piecewise_->is_done();
+}
+
+void Session::read_piece() {
+  deadline_ = Clock::now() + limits::kHttpStall;
+  auto& body = piecewise_->get().body();
+  body.data = piece_.data();
+  body.size = piece_.size();
+  http::async_read(socket_, buffer_, *piecewise_,
+                   [self = shared_from_this()](error_code ec, std::size_t) { self->on_piece(ec); });
+}
+
+void Session::on_piece(error_code ec) {
+  deadline_ = Clock::time_point::max();
+  if (ec == http::error::need_buffer) ec = {};  // the piece is full
+  if (ec) {
+    if (auto sink = std::exchange(sink_, nullptr)) sink->cut();
+    return refuse(ec);
+  }
+  const std::size_t size = piece_.size() - piecewise_->get().body().size;
+  if (size == 0) return receive_more();
+  const auto sink = sink_;  // an answer lets go of it
+  sink->take(std::string_view(piece_).substr(0, size));
 }
 
 /// Reads on while the request is being handled: so its client is seen to leave. What arrives is the next
@@ -248,19 +329,20 @@ void Session::respond(HttpResponse answer) {
   abandoned_ = nullptr;
   if (!socket_.is_open()) return;
   deadline_ = Clock::now() + limits::kHttpTransfer;
-  const auto& message = parser_->get();
-  response_.emplace(static_cast<http::status>(answer.status), message.version());
+  if (has_unread_body()) keep_alive_ = false;
+  response_.emplace(static_cast<http::status>(answer.status), version_);
   for (const auto& [name, value] : answer.headers) response_->set(name, value);
-  if (answer.status == static_cast<unsigned>(http::status::no_content)) {
+  const auto status = response_->result();
+  if (status == http::status::no_content || status == http::status::not_modified) {
     // Not even a length of 0 may be told (RFC 9110, 8.6); and workerd does not use the connection again.
     response_->keep_alive(false);
   } else {
-    response_->keep_alive(message.keep_alive());
+    response_->keep_alive(keep_alive_);
     response_->set(http::field::content_type, answer.content_type);
     response_->body() = std::move(answer.body);
     response_->prepare_payload();
   }
-  if (message.method() == http::verb::head) response_->body().clear();  // its length stays announced
+  if (is_head_) response_->body().clear();  // its length stays announced
   http::async_write(socket_, *response_, [self = shared_from_this()](error_code ec, std::size_t) {
     self->on_responded(ec, self->response_->keep_alive());
   });
@@ -269,6 +351,9 @@ void Session::respond(HttpResponse answer) {
 void Session::on_responded(error_code ec, bool keep_alive) {
   response_.reset();
   parser_.reset();  // a body is not kept while the connection idles
+  piecewise_.reset();
+  sink_.reset();
+  piece_ = {};
   answering_ = false;
   if (ec) return close();
   if (!keep_alive) return linger();
@@ -279,20 +364,29 @@ void Session::on_responded(error_code ec, bool keep_alive) {
   if (buffer_.size() > 0) socket_.cancel(ignored);
 }
 
-void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source) {
+/// The body of an answer that has none.
+class NoBody : public BodySource {
+ public:
+  Next fill(std::string&) override { return Next::End; }
+};
+
+void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source,
+                     std::optional<std::uint64_t> size) {
   if (!socket_.is_open()) return;
-  const auto& message = parser_->get();
-  chunked_ = message.version() >= 11;
-  keep_alive_ = chunked_ && message.keep_alive();  // without chunks the end of the connection is the body's
+  const bool in_chunks = !size && version_ >= 11;
+  chunked_ = in_chunks && !is_head_;
+  // Without chunks or a length the end of the connection is the body's.
+  keep_alive_ = keep_alive_ && (in_chunks || size) && !has_unread_body();
   const auto reason = http::obsolete_reason(static_cast<http::status>(head.status));
   out_ = "HTTP/1.1 " + std::to_string(head.status) + " " + std::string(reason) +
          "\r\nContent-Type: " + head.content_type + "\r\n";
   for (const auto& [name, value] : head.headers) out_ += name + ": " + value + "\r\n";
-  if (chunked_) out_ += "Transfer-Encoding: chunked\r\n";
+  if (in_chunks) out_ += "Transfer-Encoding: chunked\r\n";
+  if (size) out_ += "Content-Length: " + std::to_string(*size) + "\r\n";
   if (!keep_alive_) out_ += "Connection: close\r\n";
   out_ += "\r\n";
   request_ = {};
-  source_ = std::move(source);
+  source_ = is_head_ ? std::make_shared<NoBody>() : std::move(source);
   pump();
 }
 

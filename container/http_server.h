@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,6 +47,20 @@ class BodySource {
   virtual Next fill(std::string& out) = 0;
 };
 
+/// Takes a request's body as it comes.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+
+  /// Takes the next bytes. They stay, and no more are read, until Exchange::receive_more or an answer: so the
+  /// client is never ahead of the sink.
+  virtual void take(std::string_view bytes) = 0;
+
+  /// That was all. Or: the client left before that; there is nobody to answer.
+  virtual void end() = 0;
+  virtual void cut() = 0;
+};
+
 /// One request and its one response. Keep it until it was answered.
 class Exchange {
  public:
@@ -56,8 +71,17 @@ class Exchange {
   virtual void respond(HttpResponse response) = 0;
 
   /// Answers, once, with a body from a source, which is kept until its end or until the client leaves. The
-  /// request is no longer there afterwards.
-  virtual void stream(HttpResponse head, std::shared_ptr<BodySource> source) = 0;
+  /// request is no longer there afterwards. HEAD is answered with the head alone.
+  /// @param size of the body, for its Content-Length; without one it comes in chunks
+  virtual void stream(HttpResponse head, std::shared_ptr<BodySource> source,
+                      std::optional<std::uint64_t> size = std::nullopt) = 0;
+
+  /// Hands a body that the gate lets in as a stream to a sink, which is kept until its end. Once, before an
+  /// answer; with an answer instead, or before the end, the rest is not read and the connection ends.
+  virtual void receive(std::shared_ptr<BodySink> sink) = 0;
+
+  /// Gives the sink the next bytes.
+  virtual void receive_more() = 0;
 
   /// Answers, once, by becoming a WebSocket; where the request asks for none, by a refusal, and returns null.
   /// The request is no longer there afterwards.
@@ -80,6 +104,8 @@ class HttpServer {
   struct Verdict {
     enum class Caller { Known, Unknown } caller;
     std::optional<HttpResponse> refusal;
+    /// A whole body is read before the request is handled; a stream is left for Exchange::receive.
+    enum class Body { Whole, Stream } body = Body::Whole;
   };
   using Gate = std::function<Verdict(const HttpRequest&)>;
   /// Words the server's own refusals: a request that is malformed (400), too large (413) or has too large a

@@ -36,6 +36,26 @@ inline constexpr std::chrono::milliseconds kOnlyAttachedPatience = 1s;
 /// Bytes given to a connection at once.
 inline constexpr std::size_t kStreamFill = 256u << 10;
 
+/// Bytes of a request's body that its sink is given at once, and of a file that are read at once.
+inline constexpr std::size_t kReceivedPiece = 256u << 10;
+inline constexpr std::size_t kFilePiece = 256u << 10;
+
+/// Entries of a directory in one listing: it is sorted, so all names are in memory, 10 MB of them perhaps.
+inline constexpr std::size_t kListedEntries = 100'000;
+
+/// Bytes of a listing that are made at once.
+inline constexpr std::size_t kListingPiece = 64u << 10;
+
+/// Directories in directories that one call removes: each is open meanwhile.
+inline constexpr std::size_t kRemovedDepth = 256;
+
+/// Entries removed before other calls about files get their turn.
+inline constexpr int kRemovedPerTurn = 1000;
+
+/// Symbolic links that a path may end in, one after another: as many as the kernel follows
+/// (path_resolution(7)).
+inline constexpr int kFollowedLinks = 40;
+
 /// A stream that has nothing to say pings this often. A client that has left is noticed by nothing but a
 /// write that fails, at each of the servers between it and the agent in turn; at this pace the last of three
 /// knows within a second.

@@ -9,6 +9,7 @@
 
 #include "container/agent_api.h"
 #include "container/engine.h"
+#include "container/file_thread.h"
 #include "container/http_server.h"
 #include "container/log.h"
 
@@ -66,7 +67,8 @@ int serve(const Options& options) {
   asio::io_context io(1);
   Engine engine(
       io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ), options.kill});
-  AgentApi api(engine, token);
+  FileThread files(io, *account);
+  AgentApi api(engine, files, token);
   HttpServer server(
       io, options.address, options.port, [&](const HttpRequest& head) { return api.judge(head); },
       [&](auto exchange) { api.handle(std::move(exchange)); }, AgentApi::refusal);

@@ -17,7 +17,7 @@
 ///   ...                               needed here the first counts, others are skipped
 ///
 /// The headers that count are content-type, content-length, content-encoding, idempotency-key,
-/// last-event-id and upgrade.
+/// last-event-id, upgrade, range, if-range, if-match and if-none-match.
 ///
 /// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
 /// size.
@@ -125,13 +125,17 @@ struct HeaderField {
   std::optional<std::string_view> Request::*value;
 };
 
-constexpr std::array<HeaderField, 6> kHeaderFields = {{
+constexpr std::array<HeaderField, 10> kHeaderFields = {{
     {"content-type", &Request::content_type},
     {"content-length", &Request::content_length},
     {"content-encoding", &Request::content_encoding},
     {"idempotency-key", &Request::idempotency_key},
     {"last-event-id", &Request::last_event_id},
     {"upgrade", &Request::upgrade},
+    {"range", &Request::range},
+    {"if-range", &Request::if_range},
+    {"if-match", &Request::if_match},
+    {"if-none-match", &Request::if_none_match},
 }};
 
 /// Takes the first line off a text.

@@ -5,12 +5,12 @@
 #include <charconv>
 #include <utility>
 
-#include "wasm/percent.h"
 #include "wasm/protocol/decimal.h"
 #include "wasm/protocol/execution.h"
 #include "wasm/protocol/field_report.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/percent.h"
 #include "wasm/protocol/sandbox_name.h"
 #include "wasm/room_id.h"
 #include "wasm/router.h"
@@ -98,11 +98,14 @@ std::string status_options() {
 
 }  // namespace
 
-std::optional<Error> check_body_headers(const Request& request) {
+std::optional<Error> check_encoding(const Request& request) {
   const std::string_view encoding = request.content_encoding.value_or("");
-  if (!encoding.empty() && !is_word(encoding, "identity")) {
-    return Error{ErrorCode::UnsupportedMediaType, std::string(messages::kEncoded)};
-  }
+  if (encoding.empty() || is_word(encoding, "identity")) return std::nullopt;
+  return Error{ErrorCode::UnsupportedMediaType, std::string(messages::kEncoded)};
+}
+
+std::optional<Error> check_body_headers(const Request& request) {
+  if (auto error = check_encoding(request)) return error;
   if (declares_too_much(request.content_length.value_or(""))) return too_large();
   return std::nullopt;
 }
@@ -175,10 +178,14 @@ Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, Sta
   return arguments;
 }
 
+Result<bool, Error> flag(const Request& request, std::string_view name) {
+  const std::string value = decoded_parameter(request, name).value_or("false");
+  if (value != "true" && value != "false") return fault(name, messages::kTrueOrFalse);
+  return value == "true";
+}
+
 Result<bool, Error> wants_eof(const Request& request) {
-  const std::string eof = decoded_parameter(request, "eof").value_or("false");
-  if (eof != "true" && eof != "false") return fault("eof", messages::kTrueOrFalse);
-  return eof == "true";
+  return flag(request, "eof");
 }
 
 }  // namespace roombox::edge

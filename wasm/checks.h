@@ -11,6 +11,9 @@
 /// What can be wrong with a request beside its path and the contents of its body.
 namespace roombox::edge {
 
+/// Whether the body is sent as it is.
+std::optional<Error> check_encoding(const Request& request);
+
 /// Whether the body's encoding and declared length are right, before it is read.
 std::optional<Error> check_body_headers(const Request& request);
 
@@ -45,6 +48,9 @@ enum class StatusFilter { None, Allowed };
 /// What a list's query asks for, as an Ask's arguments: limit (its default where it is absent), cursor,
 /// status.
 Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, StatusFilter filter);
+
+/// Whether the query has a parameter of that name as `true`; absent, it counts as `false`.
+Result<bool, Error> flag(const Request& request, std::string_view name);
 
 /// What the query of a stdin call asks for.
 Result<bool, Error> wants_eof(const Request& request);

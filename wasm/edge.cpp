@@ -109,7 +109,8 @@ Subject subject_at(const Place& place, Dialect dialect) {
   const auto room = has_room(place.pattern) ? parse_room_id(place.path.room) : std::nullopt;
   const auto execution =
       has_execution(place.pattern) ? parse_execution_id(place.path.execution) : std::nullopt;
-  return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or("")};
+  return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or(""),
+          has_files(place.pattern) ? Subject::Matter::Files : Subject::Matter::Commands};
 }
 
 }  // namespace
@@ -127,13 +128,16 @@ Decision decide(const Request& request) {
   if (has_execution(place->pattern) && subject.execution.empty()) {
     return error_answer(no_execution(place->path.execution), dialect);
   }
-  return route->decide({request, subject});
+  return route->decide({request, subject, place->path.rest});
 }
 
 Subject subject_of(const Request& request) {
   const std::string_view path = path_of(request.url);
   const auto place = find_place(path);
-  return place ? subject_at(*place, dialect_of(path)) : Subject{dialect_of(path), {}, {}};
+  if (place) return subject_at(*place, dialect_of(path));
+  Subject subject;
+  subject.dialect = dialect_of(path);
+  return subject;
 }
 
 }  // namespace roombox::edge

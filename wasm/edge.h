@@ -22,6 +22,10 @@ struct Request {
   std::optional<std::string_view> idempotency_key;
   std::optional<std::string_view> last_event_id;
   std::optional<std::string_view> upgrade;
+  std::optional<std::string_view> range;
+  std::optional<std::string_view> if_range;
+  std::optional<std::string_view> if_match;
+  std::optional<std::string_view> if_none_match;
   std::optional<std::string_view> body;  ///< Absent until a decision asked for it.
 };
 
@@ -42,7 +46,8 @@ struct ReadBody {
   std::size_t limit;
 };
 
-/// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through.
+/// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through. A
+/// body that was not asked for is passed through likewise, as it comes; GET, HEAD and DELETE have none.
 struct Forward {
   std::string sandbox;
   std::string method;
@@ -71,8 +76,9 @@ Decision decide(const Request& request);
 /// What a request is about, as far as its path is right; no names where it is not.
 struct Subject {
   Dialect dialect = Dialect::Rooms;
-  std::string sandbox;    ///< The name of the sandbox.
-  std::string execution;  ///< The id of the execution.
+  std::string sandbox;                                              ///< The name of the sandbox.
+  std::string execution;                                            ///< The id of the execution.
+  enum class Matter { Commands, Files } matter = Matter::Commands;  ///< What a failure is told of.
 };
 Subject subject_of(const Request& request);
 

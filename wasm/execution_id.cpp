@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "wasm/percent.h"
 #include "wasm/protocol/field_report.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/percent.h"
 
 namespace roombox::edge {
 namespace {

@@ -70,16 +70,19 @@ struct Failure {
   std::string_view message;
   std::string_view retry_after;  ///< Seconds; empty where trying the same again is no advice.
   Ran ran;
+  std::string_view of_files = {};  ///< The message of a call about files; empty where it is the same.
 };
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
 constexpr std::array<Failure, 11> kFailures = {{
-    {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No},
-    {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No},
-    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No},
-    {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps},
-    {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps},
+    {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
+     messages::kFilesStartFailed},
+    {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
+     messages::kFilesStartTimeout},
+    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kFilesAtCapacity},
+    {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kFilesLost},
+    {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kFilesGone},
     {"ended", ErrorCode::Conflict, messages::kEnded, "", Ran::Perhaps},
     {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},
     {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
@@ -101,14 +104,15 @@ const Failure& failure_of(std::string_view outcome, std::string_view otherwise) 
   return found != nullptr ? *found : *find_failure(otherwise);
 }
 
-Answer answer_failure(const Failure& failure, Dialect dialect) {
-  Answer answer = error_answer(failure.code, failure.message, dialect);
+Answer answer_failure(const Failure& failure, const Subject& subject) {
+  const bool of_files = subject.matter == Subject::Matter::Files && !failure.of_files.empty();
+  Answer answer = error_answer(failure.code, of_files ? failure.of_files : failure.message, subject.dialect);
   if (!failure.retry_after.empty()) answer.headers.emplace_back("Retry-After", failure.retry_after);
   return answer;
 }
 
 Answer crash(const Subject& subject) {
-  return answer_failure(*find_failure("crashed"), subject.dialect);
+  return answer_failure(*find_failure("crashed"), subject);
 }
 
 // Rooms.
@@ -289,7 +293,7 @@ Answer replay(const Report& report, const Record& record, std::uint64_t after) {
     case ReplayState::Lost:
       break;
   }
-  return answer_failure(*find_failure("position_lost"), subject.dialect);
+  return answer_failure(*find_failure("position_lost"), subject);
 }
 
 /// What the exec call was answered with that the record is of.
@@ -299,7 +303,8 @@ Answer answer_exec(const Report& report, const Record& record) {
   if (execution.status == Status::Failed) {
     if (execution.error != nullptr) return error_answer(*execution.error, dialect);
     const Failure& failure = failure_of(record.outcome(), "lost");
-    if (failure.ran == Ran::No || execution.mode == Mode::Plain) return answer_failure(failure, dialect);
+    if (failure.ran == Ran::No || execution.mode == Mode::Plain)
+      return answer_failure(failure, report.subject);
   }
   if (execution.mode == Mode::Stream) return replay(report, record, 0);
   if (execution.mode == Mode::Detach && dialect == Dialect::Sdk) {
@@ -336,8 +341,7 @@ Answer attached_answer(const Report& report, attach::Framing framing) {
     Answer answer{101, {}, {}};
     const auto state = append_attached(answer.body, record.view(), error_of(record), log, framing,
                                        subject.sandbox, subject.dialect, after);
-    return state == ReplayState::Told ? answer
-                                      : answer_failure(*find_failure("position_lost"), subject.dialect);
+    return state == ReplayState::Told ? answer : answer_failure(*find_failure("position_lost"), subject);
   });
 }
 
@@ -400,7 +404,7 @@ Answer answer_outcome(const Request& request, std::string_view outcome) {
   for (const Row& row : kRows) {
     if (row.outcome == name) return row.answer({request, subject, name, fields});
   }
-  return answer_failure(failure_of(name, "crashed"), subject.dialect);
+  return answer_failure(failure_of(name, "crashed"), subject);
 }
 
 }  // namespace roombox::edge

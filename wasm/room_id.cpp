@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "wasm/percent.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/percent.h"
 
 namespace roombox::edge {
 namespace {

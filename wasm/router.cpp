@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kRooms = {"{roomID}", "{id}"};
 constexpr std::string_view kExecution = "{executionID}";
+constexpr std::string_view kRest = "{path}";
+constexpr std::string_view kFiles = "/files";
 
 /// Takes what is before the first separator off a text, and the separator.
 std::string_view take_until(std::string_view& text, char separator) {
@@ -57,10 +59,16 @@ std::optional<std::string_view> parameter(std::string_view query, std::string_vi
 }
 
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path) {
-  if (slashes(pattern) != slashes(path)) return std::nullopt;
+  const bool open = pattern.ends_with(kRest);
+  const std::ptrdiff_t more = slashes(path) - slashes(pattern);
+  if (more < 0 || (more > 0 && !open)) return std::nullopt;
   PathMatch found;
   while (!pattern.empty()) {
     const std::string_view expected = take_until(pattern, '/');
+    if (expected == kRest) {
+      found.rest = path;
+      break;
+    }
     const std::string_view segment = take_until(path, '/');
     if (is_room(expected)) {
       found.room = segment;
@@ -81,6 +89,10 @@ bool has_room(std::string_view pattern) {
 
 bool has_execution(std::string_view pattern) {
   return pattern.find(kExecution) != std::string_view::npos;
+}
+
+bool has_files(std::string_view pattern) {
+  return pattern.find(kFiles) != std::string_view::npos;
 }
 
 }  // namespace roombox::edge

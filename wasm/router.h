@@ -20,10 +20,11 @@ std::optional<std::string_view> parameter(std::string_view query, std::string_vi
 struct PathMatch {
   std::string_view room;       ///< Of `{roomID}`, or of `{id}`, as v1 calls it; empty where there is none.
   std::string_view execution;  ///< Of `{executionID}`, likewise.
+  std::optional<std::string_view> rest;  ///< Of `{path}`: all that is left of the path, with its slashes.
 };
 
 /// Whether a path is of a pattern: the same segments between slashes, where a name in braces stands for any
-/// one segment, an empty one too.
+/// one segment, an empty one too, and `{path}` at the end for any number of them.
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path);
 
 /// Whether a pattern names a room.
@@ -31,5 +32,8 @@ bool has_room(std::string_view pattern);
 
 /// Whether a pattern names an execution.
 bool has_execution(std::string_view pattern);
+
+/// Whether a pattern is of a call about files.
+bool has_files(std::string_view pattern);
 
 }  // namespace roombox::edge

@@ -5,8 +5,10 @@
 #include <span>
 #include <utility>
 
+#include "wasm/agent_call.h"
 #include "wasm/answer.h"
 #include "wasm/checks.h"
+#include "wasm/file_calls.h"
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/create_request.h"
 #include "wasm/protocol/exec_request.h"
@@ -22,20 +24,6 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kBytes = "application/octet-stream";
-
-Decision refuse(const Call& call, const Error& error) {
-  return error_answer(error, call.subject.dialect);
-}
-
-/// A request to the agent of the call's sandbox, by way of its object.
-Forward forward(const Call& call, std::string_view method, std::string path) {
-  Headers headers = {{std::string(agent_api::kSandboxHeader), call.subject.sandbox},
-                     {std::string(agent_api::kDialectHeader), std::string(name(call.subject.dialect))}};
-  if (!call.subject.execution.empty()) {
-    headers.emplace_back(agent_api::kExecutionHeader, call.subject.execution);
-  }
-  return {call.subject.sandbox, std::string(method), std::move(path), std::move(headers), {}};
-}
 
 /// The record of an execution that a body asks for, as far as it is known before it runs.
 std::string seed_of(const ExecRequest& request) {
@@ -211,7 +199,7 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 32> kRoutes = {{
+constexpr std::array<Route, 43> kRoutes = {{
     {kRooms, "GET", "/health", health},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, "GET", "/api/rooms", rooms},
@@ -226,11 +214,17 @@ constexpr std::array<Route, 32> kRoutes = {{
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/resize", resize},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
+    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/files/{path}", get_path},
+    {kRooms, "PUT", "/api/rooms/{roomID}/sandbox/files/{path}", put_file},
+    {kRooms, "DELETE", "/api/rooms/{roomID}/sandbox/files/{path}", delete_file},
     {kV1, "POST", "/v1/sandboxes/{id}/exec", exec},
     {kV1, "GET", "/v1/sandboxes", rooms},
     {kV1, "POST", "/v1/sandboxes", create},
     {kV1, "GET", "/v1/sandboxes/{id}", status},
     {kV1, "DELETE", "/v1/sandboxes/{id}", destroy},
+    {kV1, "GET", "/v1/sandboxes/{id}/files", get_file},
+    {kV1, "PUT", "/v1/sandboxes/{id}/files", put_file},
+    {kV1, "DELETE", "/v1/sandboxes/{id}/files", delete_file},
     {kSdk, "POST", "/api/sandboxes/{id}/exec", start},
     {kSdk, "GET", "/api/sandboxes", rooms},
     {kSdk, "POST", "/api/sandboxes", create},
@@ -246,6 +240,11 @@ constexpr std::array<Route, 32> kRoutes = {{
     {kSdk, "GET", "/api/sandboxes/{id}/pty/{executionID}", attach_terminal, Route::Reply::Stream},
     {kSdk, "POST", "/api/sandboxes/{id}/pty/{executionID}/resize", resize},
     {kSdk, "DELETE", "/api/sandboxes/{id}/pty/{executionID}", end_terminal},
+    {kSdk, "GET", "/api/sandboxes/{id}/files", get_file},
+    {kSdk, "PUT", "/api/sandboxes/{id}/files", put_file},
+    {kSdk, "DELETE", "/api/sandboxes/{id}/files", delete_file},
+    {kSdk, "GET", "/api/sandboxes/{id}/files/list", list_directory},
+    {kSdk, "POST", "/api/sandboxes/{id}/files/mkdir", make_directory},
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +12,13 @@ namespace roombox::edge {
 /// A request on a known path by a known method, with what its path names.
 struct Call {
   const Request& request;
-  const Subject& subject;  ///< Valid; a name is empty where the pattern has none.
+  const Subject& subject;                ///< Valid; a name is empty where the pattern has none.
+  std::optional<std::string_view> rest;  ///< What `{path}` stands for in its pattern, still encoded.
 };
 
 /// One call of the API. A path with several methods has a row for each; GET's is HEAD's too, but for streams.
-/// Room and execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`.
+/// Room and execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`, the
+/// rest of a path as `{path}`.
 struct Route {
   enum class Reply { Whole, Stream };  ///< A stream's GET is not HEAD's too: it would wait for the end.
 

@@ -77,6 +77,11 @@ export class SandboxContainer {
     return this.#port.fetch(`http://sandbox${path}`, { ...init, headers });
   }
 
+  /** Throws if nobody listens (`isNotListening`). */
+  async knock(signal?: AbortSignal): Promise<void> {
+    await (await this.#port.fetch("http://sandbox/health", signal ? { signal } : {})).text();
+  }
+
   /** Has the next call start anew: nobody listens. */
   distrust(): void {
     this.#forgetReadiness();
@@ -111,7 +116,7 @@ export class SandboxContainer {
       }
       try {
         const signal = AbortSignal.timeout(Math.max(deadline - Date.now(), 1));
-        await (await this.#port.fetch("http://sandbox/health", { signal })).text();
+        await this.knock(signal);
         return undefined;
       } catch (error) {
         if (!this.running && launched) {

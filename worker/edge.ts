@@ -59,6 +59,10 @@ const HEAD_FIELDS = [
   "idempotency-key",
   "last-event-id",
   "upgrade",
+  "range",
+  "if-range",
+  "if-match",
+  "if-none-match",
 ];
 
 /** The head of a request as the core reads it: the request line, then the headers that decide something. */

@@ -1,6 +1,7 @@
 import { readBody } from "./body";
-import { bytesOf, concat } from "./bytes";
+import { type Bytes, bytesOf, concat } from "./bytes";
 import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
+import { withEndMark } from "./end-mark";
 import { SEED_HEADER } from "./executions";
 import { withLastEvent } from "./last-event";
 import { type Outcome, readOutcome } from "./outcome";
@@ -25,7 +26,7 @@ export default {
 
 /** Asks the core and does as it decides. */
 async function carryOut(request: Request, head: string, env: Env): Promise<Response> {
-  let body = new Uint8Array();
+  let body: Bytes | undefined;
   let decision = core.decide(head);
   if (decision.action === "readBody") {
     body = await readBody(request, decision.limit);
@@ -35,7 +36,7 @@ async function carryOut(request: Request, head: string, env: Env): Promise<Respo
     case "answer":
       return decision.response;
     case "forward":
-      return forward(decision, body, request.signal, head, env);
+      return forward(decision, request, body, head, env);
     case "ask":
       return core.outcome(head, await ask(decision, env));
     case "readBody":
@@ -43,18 +44,28 @@ async function carryOut(request: Request, head: string, env: Env): Promise<Respo
   }
 }
 
+/** Calls by these have no body. */
+const BODILESS = ["GET", "HEAD", "DELETE"];
+
 /**
- * Sends the caller's own bytes to the sandbox and pipes its reply through; words it only where there is none. A client that
- * leaves takes its call along, by the signal until there is a reply and by the pipe from then on.
+ * Sends the caller's own bytes, as they were read or else as they come, to the sandbox and pipes its reply through; words it
+ * only where there is none. A client that leaves takes its call along, by the signal until there is a reply and by the pipe
+ * from then on.
  */
-async function forward(to: Forward, body: Uint8Array, signal: AbortSignal, head: string, env: Env): Promise<Response> {
+async function forward(
+  to: Forward,
+  request: Request,
+  read: Bytes | undefined,
+  head: string,
+  env: Env,
+): Promise<Response> {
   const headers = new Headers(to.headers);
   if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
   const reply = await env.SANDBOX.getByName(to.sandbox).fetch(`http://sandbox${to.path}`, {
     method: to.method,
     headers,
-    body: to.method === "GET" ? null : concat(to.seed, body),
-    signal,
+    body: BODILESS.includes(to.method) ? null : read ? concat(to.seed, read) : withEndMark(request, headers),
+    signal: request.signal,
   });
   const outcome = await readOutcome(reply);
   if (outcome) return core.outcome(head, outcome);

@@ -3,6 +3,7 @@ import { Activity } from "./activity";
 import { SandboxContainer } from "./container";
 import { EXECUTION_HEADER, Executions } from "./executions";
 import { type Field, writeFields } from "./fields";
+import { callFiles, isFileCall } from "./files";
 import { type Outcome, outcomeReply } from "./outcome";
 
 /** While commands run, the object is woken so often: the platform puts one to sleep that nobody calls, and with it the feed. */
@@ -30,7 +31,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#executions.resume();
   }
 
-  /** Carries out a call of the worker that runs a command or is about an execution: by the agent, or by what is stored. */
+  /** Carries out a call of the worker that runs a command or is about an execution or a file: by the agent, or by what is stored. */
   override async fetch(request: Request): Promise<Response> {
     await this.#deletion;
     const { life } = this.#container;
@@ -86,6 +87,7 @@ export class Sandbox extends DurableObject<Env> {
   async #carryOut(request: Request, life: number): Promise<Response> {
     const id = request.headers.get(EXECUTION_HEADER);
     this.#activity.note();
+    if (isFileCall(request)) return callFiles(this.#container, request, life);
     return id === null ? this.#executions.run(request, life) : this.#executions.call(request, id);
   }
 

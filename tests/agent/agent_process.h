@@ -123,6 +123,15 @@ class Client {
     }
   }
 
+  /// The next bytes of a body, as many as asked for; fewer where the connection ends first.
+  std::string receive_bytes(std::size_t size) {
+    while (buffer_.size() < size && fill()) {
+    }
+    std::string bytes = buffer_.substr(0, size);
+    buffer_.erase(0, bytes.size());
+    return bytes;
+  }
+
   int descriptor() const { return socket_.get(); }
 
   /// Whether the agent closes, without a byte more.

@@ -81,10 +81,15 @@ Decision carry(const json& sent, const std::string& body) {
   request.method = method;
   request.url = url;
   request.content_type = value_of(headers, "content-type");
+  request.content_length = value_of(headers, "content-length");
   request.content_encoding = value_of(headers, "content-encoding");
   request.idempotency_key = value_of(headers, "idempotency-key");
   request.last_event_id = value_of(headers, "last-event-id");
   request.upgrade = value_of(headers, "upgrade");
+  request.range = value_of(headers, "range");
+  request.if_range = value_of(headers, "if-range");
+  request.if_match = value_of(headers, "if-match");
+  request.if_none_match = value_of(headers, "if-none-match");
   Decision decision = decide(request);
   if (!std::holds_alternative<ReadBody>(decision)) return decision;
   request.body = std::string_view(body).substr(0, expect<ReadBody>(decision).limit + 1);

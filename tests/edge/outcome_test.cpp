@@ -67,6 +67,33 @@ TEST(Outcome, TellsWhatKeptACommandFromItsAnswer) {
   }
 }
 
+TEST(Outcome, TellsWhatKeptACallAboutFilesFromItsAnswer) {
+  struct Case {
+    std::string_view outcome;
+    int status;
+    std::string_view error;  ///< How it begins.
+  };
+  constexpr Case kCases[] = {
+      {"start_failed", 500, "the sandbox could not be started; nothing was read or changed"},
+      {"start_timeout", 503, "the sandbox is still starting; nothing was read or changed"},
+      {"at_capacity", 503, "no sandbox is free at the moment; nothing was read or changed"},
+      {"lost", 500, "the sandbox stopped before the call was done"},
+      {"gone", 410, "the room was deleted before the call was done"},
+      {"crashed", 500, "internal error"},
+  };
+  for (const Case& c : kCases) {
+    Request request{};
+    request.method = "PUT";
+    request.url = "/api/rooms/r/sandbox/files/a";
+    const Answer rooms = answer_outcome(request, c.outcome);
+    EXPECT_EQ(rooms.status, c.status) << c.outcome;
+    EXPECT_TRUE(nlohmann::json::parse(rooms.body, nullptr, false).value("error", "").starts_with(c.error))
+        << rooms.body;
+    request.url = "/v1/sandboxes/r/files?path=/a";
+    EXPECT_NE(answer_outcome(request, c.outcome).body.find(c.error), std::string::npos) << c.outcome;
+  }
+}
+
 TEST(Outcome, DeletesNoRoomWhereThePathNamesNone) {
   EXPECT_EQ(answer_outcome(deletion("/health"), "deleted").status, 500);
   EXPECT_EQ(answer_outcome(deletion("/api/rooms/-"), "deleted").status, 500);

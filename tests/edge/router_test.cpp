@@ -67,6 +67,25 @@ TEST(Match, TakesAnEmptyLastSegment) {
   EXPECT_TRUE(match("/health", "/health"));
 }
 
+TEST(Match, TakesTheRestOfAPath) {
+  constexpr std::string_view kPattern = "/api/rooms/{roomID}/sandbox/files/{path}";
+  struct Case {
+    std::string_view path;
+    std::string_view rest;
+  };
+  constexpr Case kCases[] = {{"a", "a"}, {"a/b/", "a/b/"}, {"", ""}, {"/", "/"}, {"a%2Fb//c", "a%2Fb//c"}};
+  for (const Case& c : kCases) {
+    const std::string path = "/api/rooms/r/sandbox/files/" + std::string(c.path);
+    const auto found = match(kPattern, path);
+    ASSERT_TRUE(found) << path;
+    EXPECT_EQ(found->room, "r");
+    EXPECT_EQ(found->rest, c.rest);
+  }
+  EXPECT_FALSE(match(kPattern, "/api/rooms/r/sandbox/files"));
+  EXPECT_FALSE(match(kPattern, "/api/rooms/r/sandbox/file/a"));
+  EXPECT_FALSE(match("/health", "/health")->rest);
+}
+
 TEST(HasRoom, SaysWhetherAPatternNamesOne) {
   EXPECT_TRUE(has_room("/api/rooms/{roomID}"));
   EXPECT_FALSE(has_room("/health"));

@@ -23,6 +23,8 @@ export class FakeAgent {
   readonly kept = new Map<string, Uint8Array>();
   /** Ids in the order in which they were acknowledged, one array for each call. */
   readonly acknowledged: string[][] = [];
+  /** Bytes by path. */
+  readonly files = new Map<string, Uint8Array>();
   /** Bytes in each chunk of the records. */
   chunk = Number.POSITIVE_INFINITY;
   feeds = 0;
@@ -36,6 +38,7 @@ export class FakeAgent {
   async fetch(path: string, init: RequestInit): Promise<Response> {
     const [, area, id = "", verb = ""] = path.split(/[/?]/);
     if (area === "health") return new Response("ok");
+    if (area === "files") return this.#file(path.slice(path.indexOf("?") + 1), init);
     if (area === "records") return id === "stored" ? this.#stored(init) : this.#records();
     if (area !== "executions") return new Response(null, { status: 404 });
     if (id === "") return this.#run(init);
@@ -81,6 +84,24 @@ export class FakeAgent {
   closeFeed(): void {
     this.#feed?.close();
     this.#feed = undefined;
+  }
+
+  /** A file is kept once its body is whole, which a mark at its end may tell. */
+  async #file(path: string, { method, body, headers }: RequestInit): Promise<Response> {
+    if (method === "PUT") {
+      const sent = body ? new Uint8Array(await new Response(body).arrayBuffer()) : new Uint8Array();
+      const mark = new Headers(headers).get("roombox-end") ?? "";
+      const bytes = sent.slice(0, sent.byteLength - mark.length);
+      if (new TextDecoder().decode(sent.slice(bytes.byteLength)) !== mark) return new Response(null, { status: 400 });
+      this.files.set(path, bytes);
+      return Response.json({ path, size: bytes.byteLength }, { status: 201 });
+    }
+    const bytes = this.files.get(path);
+    if (!bytes) return new Response(null, { status: 404 });
+    if (method === "DELETE") return new Response(null, { status: this.files.delete(path) ? 204 : 404 });
+    const range = /^bytes=(\d+)-(\d+)$/.exec(new Headers(headers).get("range") ?? "");
+    const part = range ? bytes.slice(Number(range[1]), Number(range[2]) + 1) : bytes;
+    return new Response(method === "HEAD" ? null : part, { status: range ? 206 : 200, headers: { etag: '"tag"' } });
   }
 
   async #run({ headers, body, signal }: RequestInit): Promise<Response> {

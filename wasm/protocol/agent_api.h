@@ -53,6 +53,22 @@ inline constexpr std::string_view kRecords = "/records";
 /// `POST`: ids, one a line, of executions whose records are kept elsewhere now; the agent forgets them. 200.
 inline constexpr std::string_view kRecordsStored = "/records/stored";
 
+/// Files, each call as `/files?` and the path, absolute and percent-encoded, with the user's own rights.
+/// `GET`, `HEAD`: a file's bytes, with the headers of RFC 9110 for ranges and conditions; a directory's
+/// listing (file.h). `PUT`: the body becomes the file's bytes, as a whole or not at all; 201 or, where there
+/// was one, 200. `DELETE`: removes a file or an empty directory; 204.
+inline constexpr std::string_view kFiles = "/files";
+
+/// `GET`, `HEAD`: the same of a file alone, and of a directory alone; 409 for the other.
+inline constexpr std::string_view kFileBytes = "/files/bytes";
+inline constexpr std::string_view kFileList = "/files/list";
+
+/// `PUT`: makes a directory and those above it; 201, or 200 where there is one.
+inline constexpr std::string_view kDirectory = "/files/directory";
+
+/// `DELETE`: removes a file, or a directory with all that is in it; 204.
+inline constexpr std::string_view kTree = "/files/tree";
+
 /// `GET`, without a token: 200 once the agent takes commands.
 inline constexpr std::string_view kHealth = "/health";
 
@@ -75,6 +91,10 @@ inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";
+
+/// Request header of `PUT` of a file: what follows the last byte of the file in the body. A body that ends
+/// without it was cut off: the chunked coding may be ended by whoever passes it on and loses its sender.
+inline constexpr std::string_view kEndHeader = "Roombox-End";
 
 /// Request header, to the object only: 1–255 visible ASCII characters.
 inline constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";

@@ -15,7 +15,7 @@ struct Row {
   std::string_view name;
 };
 
-constexpr std::array<Row, 14> kTable = {{
+constexpr std::array<Row, 16> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
     {ErrorCode::Forbidden, 403, "forbidden"},
@@ -23,8 +23,10 @@ constexpr std::array<Row, 14> kTable = {{
     {ErrorCode::MethodNotAllowed, 405, "method_not_allowed"},
     {ErrorCode::Conflict, 409, "conflict"},
     {ErrorCode::Gone, 410, "gone"},
+    {ErrorCode::PreconditionFailed, 412, "precondition_failed"},
     {ErrorCode::PayloadTooLarge, 413, "payload_too_large"},
     {ErrorCode::UnsupportedMediaType, 415, "unsupported_media_type"},
+    {ErrorCode::RangeNotSatisfiable, 416, "range_not_satisfiable"},
     {ErrorCode::UpgradeRequired, 426, "upgrade_required"},
     {ErrorCode::TooManyRequests, 429, "too_many_requests"},
     {ErrorCode::ExecutionFailed, 500, "execution_failed"},

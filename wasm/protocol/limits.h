@@ -51,6 +51,9 @@ inline constexpr std::size_t kArgument = (128u << 10) - 1;
 /// Bytes of a working directory: PATH_MAX of linux/limits.h without its NUL.
 inline constexpr std::size_t kCwd = 4095;
 
+/// Bytes of a file's path, likewise.
+inline constexpr std::size_t kPath = 4095;
+
 /// Environment variables in one request, and their bytes (names, values, `=` and NUL) taken together. With
 /// kCommand they stay below what execve(2) takes: a quarter of an 8 MiB stack.
 inline constexpr std::size_t kEnvCount = 4096;

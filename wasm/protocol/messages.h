@@ -36,6 +36,19 @@ inline constexpr std::string_view kGone =
     "the room was deleted while the command ran; the next call starts a new, empty sandbox";
 inline constexpr std::string_view kCrashed = "internal error - the request was not carried out, try again";
 
+// The same, of a call about files.
+inline constexpr std::string_view kFilesStartFailed =
+    "the sandbox could not be started; nothing was read or changed, try again";
+inline constexpr std::string_view kFilesStartTimeout =
+    "the sandbox is still starting; nothing was read or changed, try again in a few seconds";
+inline constexpr std::string_view kFilesAtCapacity =
+    "no sandbox is free at the moment; nothing was read or changed, try again later";
+inline constexpr std::string_view kFilesLost =
+    "the sandbox stopped before the call was done; whether a file was changed is unknown, files may be lost, "
+    "the next call starts the sandbox again";
+inline constexpr std::string_view kFilesGone =
+    "the room was deleted before the call was done; the next call starts a new, empty sandbox";
+
 // What became of a call on an execution.
 inline constexpr std::string_view kEnded = "the execution has already ended; its record is unchanged";
 inline constexpr std::string_view kEarlierLife =
@@ -66,7 +79,39 @@ inline constexpr std::string_view kAttachedBehind =
 inline constexpr std::string_view kAttachedChannel = "expected a binary message that begins with 0 (stdin)";
 inline constexpr std::string_view kUpgradeRequired = "upgrade required - this call is for a WebSocket";
 
+// Files, as the agent finds them.
+inline constexpr std::string_view kNoFile = "not found - there is no <path>";
+inline constexpr std::string_view kNoDirectory = "not found - there is no directory <path> to put a file in";
+inline constexpr std::string_view kNotPermitted =
+    "forbidden - the user of the sandbox has no right to <path>";
+inline constexpr std::string_view kIsDirectory = "<path> is a directory";
+inline constexpr std::string_view kNotDirectory =
+    "<path> is no directory, nor can it lie in one that is none";
+inline constexpr std::string_view kNotEmpty =
+    "<path> is a directory that is not empty; recursive=true removes it";
+inline constexpr std::string_view kTooManyLinks =
+    "<path> leads through too many symbolic links, or through one of /proc";
+inline constexpr std::string_view kSpecialFile = "<path> is a pipe, a socket or a device";
+inline constexpr std::string_view kBusy = "<path> is in use by the sandbox itself";
+inline constexpr std::string_view kTooDeepTree =
+    "<path> has directories nested too deep to remove in one call; remove it by a command";
+inline constexpr std::string_view kTooManyEntries =
+    "<path> has too many entries to list in one answer; list it by a command";
+inline constexpr std::string_view kNoSpace = "payload too large - no space is left in the sandbox for <path>";
+inline constexpr std::string_view kFileFailed = "the sandbox could not do it to <path>: <reason>";
+inline constexpr std::string_view kChanged =
+    "precondition failed - <path> is not as If-Match or If-None-Match has it; nothing was changed";
+inline constexpr std::string_view kBodyCut = "The body was cut off; nothing was changed";
+inline constexpr std::string_view kRange = "range not satisfiable - <path> has <size> bytes";
+
 // The path, the query and headers.
+inline constexpr std::string_view kPathSlash = "A name in a path cannot contain an encoded slash";
+inline constexpr std::string_view kPathNul = "A path cannot contain a NUL character";
+inline constexpr std::string_view kPathEncoding = "Invalid path: a % begins no two hexadecimal digits";
+inline constexpr std::string_view kPathNotAbsolute = "A path must be absolute";
+inline constexpr std::string_view kNameTooLong = "A name in a path is too long";
+inline constexpr std::string_view kDirectoryBody =
+    "A directory has no bytes: with mkdir=true the body must be empty";
 inline constexpr std::string_view kRoomId =
     "A room ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
 

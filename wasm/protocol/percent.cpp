@@ -1,6 +1,6 @@
-#include "wasm/percent.h"
+#include "wasm/protocol/percent.h"
 
-namespace roombox::edge {
+namespace roombox {
 namespace {
 
 /// 0–15, or -1 for what is no hexadecimal digit.
@@ -9,6 +9,12 @@ int hex_value(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
+}
+
+bool is_plain(char c) {
+  constexpr std::string_view kMarks = "-._~/";
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+         kMarks.find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -31,4 +37,21 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return decoded;
 }
 
-}  // namespace roombox::edge
+std::string percent_encoded(std::string_view bytes) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(bytes.size());
+  for (const char c : bytes) {
+    if (is_plain(c)) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += '%';
+    encoded += kHex[byte >> 4];
+    encoded += kHex[byte & 0xF];
+  }
+  return encoded;
+}
+
+}  // namespace roombox

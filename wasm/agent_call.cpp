@@ -1,0 +1,23 @@
+#include "wasm/agent_call.h"
+
+#include <utility>
+
+#include "wasm/answer.h"
+#include "wasm/protocol/agent_api.h"
+
+namespace roombox::edge {
+
+Decision refuse(const Call& call, const Error& error) {
+  return error_answer(error, call.subject.dialect);
+}
+
+Forward forward(const Call& call, std::string_view method, std::string path) {
+  Headers headers = {{std::string(agent_api::kSandboxHeader), call.subject.sandbox},
+                     {std::string(agent_api::kDialectHeader), std::string(name(call.subject.dialect))}};
+  if (!call.subject.execution.empty()) {
+    headers.emplace_back(agent_api::kExecutionHeader, call.subject.execution);
+  }
+  return {call.subject.sandbox, std::string(method), std::move(path), std::move(headers), {}};
+}
+
+}  // namespace roombox::edge
