@@ -1,3 +1,5 @@
+#include <netinet/tcp.h>
+
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -166,6 +168,42 @@ TEST_F(AttachTest, WritesInputAndEndsIt) {
   client.type("tail");
   client.control(R"({"type":"stdin-eof"})");
   EXPECT_EQ(client.read_until("\n"), "100004\n");
+}
+
+/// A whole message of a client, as it is on the line: RFC 6455, 5.2, its mask four NULs.
+std::string masked_frame(char opcode, std::string_view payload) {
+  std::string frame{static_cast<char>(0x80 | opcode), static_cast<char>(0x80 | payload.size())};
+  return frame.append(4, '\0').append(payload);
+}
+
+TEST_F(AttachTest, TakesMessagesHoweverTheyAreCut) {  // 32
+  const auto id = detach("read -r line; echo got $line; wc -c");
+  auto client = connect();
+  const std::string request =
+      "GET /executions/" + id +
+      "/attach HTTP/1.1\r\nHost: sandbox\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+  const int on = 1;
+  ::setsockopt(client.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  for (const char byte : request) client.send({&byte, 1});
+  EXPECT_THAT(client.receive_head(), StartsWith("HTTP/1.1 101 "));
+  const std::string frames = masked_frame(2, std::string("\0one line\n", 10)) +
+                             masked_frame(2, std::string("\0four", 5)) +
+                             masked_frame(1, R"({"type":"stdin-eof"})");
+  for (const char byte : frames) client.send({&byte, 1});
+  auto whole = attach(id);
+  const auto messages = whole.read_all();
+  EXPECT_EQ(join(messages, "1"), "got one line\n4\n");
+  EXPECT_EQ(join(messages, "3"), kExit0);
+}
+
+TEST_F(AttachTest, IsRefusedWithoutTheToken) {  // 39
+  const auto id = detach("sleep 60");
+  stop(SIGKILL);
+  start("secret");
+  const auto refused = attach(id);
+  EXPECT_EQ(refused.status, 401u);
+  EXPECT_THAT(refused.body, HasSubstr("unauthorized"));
 }
 
 TEST_F(AttachTest, SendsSignals) {
