@@ -36,6 +36,7 @@ std::string seed_of(const ExecRequest& request) {
     for (const std::string& argument : *request.args) arguments.append(argument).push_back('\0');
   }
   execution.arguments = arguments;
+  execution.shell = request.shell;
   std::string seed;
   append_seed(seed, execution);
   return seed;

@@ -1,5 +1,6 @@
 #include "wasm/protocol/exec_request.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -24,10 +25,11 @@ enum Tag : std::size_t {
   kMaxRun,
   kArgs,
   kSeconds,
-  kMaxRunSeconds
+  kMaxRunSeconds,
+  kShell
 };
 
-constexpr std::array<BodyField, 10> kRoomsFields = {{
+constexpr std::array<BodyField, 11> kRoomsFields = {{
     {"cmd", kCmd, JsonKind::String, "string", Presence::Required},
     {"cwd", kCwd, JsonKind::String, "string"},
     {"env", kEnv, JsonKind::Object, "record"},
@@ -38,6 +40,7 @@ constexpr std::array<BodyField, 10> kRoomsFields = {{
     {"encoding", kEncoding, JsonKind::String, "string", Presence::Optional, {}, messages::kEncoding},
     {"pty", kPty, JsonKind::Object, "object"},
     {"max_run_after_disconnect_ms", kMaxRun, JsonKind::Number, "number"},
+    {"shell", kShell, JsonKind::String, "string"},
 }};
 
 constexpr std::array<BodyField, 5> kV1Fields = {{
@@ -69,6 +72,15 @@ std::span<const BodyField> fields_of(Dialect dialect) {
   return kRoomsFields;
 }
 
+/// `[A-Za-z0-9_-]{1,32}`.
+bool is_shell_name(std::string_view name) {
+  const auto is_in_it = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && name.size() <= limits::kShellName &&
+         std::all_of(name.begin(), name.end(), is_in_it);
+}
+
 /// Builds a request from the values of its body.
 class ExecReader final : public BodyReader {
  public:
@@ -92,12 +104,17 @@ class ExecReader final : public BodyReader {
   std::optional<std::chrono::milliseconds> seconds(std::string_view field, double number,
                                                    std::chrono::milliseconds least,
                                                    std::chrono::milliseconds most);
+  void shell(std::string_view field, std::string& name);
+  void check_shell();
   void terminal_side(std::string_view field, std::string_view side, const JsonValue& value);
 
   ExecRequest request_;
   std::optional<std::chrono::milliseconds> timeout_;
   bool stream_ = false;
   bool detach_;
+  bool has_cwd_ = false;
+  bool has_env_ = false;
+  bool has_shell_ = false;
   std::size_t args_bytes_ = 0;
   EnvReader env_;
 };
@@ -135,6 +152,8 @@ void ExecReader::accept(const BodyField& field, const JsonValue& value) {
       request_.max_run_after_disconnect =
           seconds(field.name, value.number, std::chrono::milliseconds(0), limits::kMaxRunAfterDisconnect);
       return;
+    case kShell:
+      return shell(field.name, *value.text);
   }
 }
 
@@ -148,6 +167,7 @@ void ExecReader::cmd(std::string_view field, std::string& text) {
 }
 
 void ExecReader::cwd(std::string_view field, std::string& text) {
+  has_cwd_ = true;
   if (text.size() > limits::kCwd) {
     return report().add(field, messages::kStringTooBig, {std::to_string(limits::kCwd)});
   }
@@ -177,6 +197,12 @@ void ExecReader::encoding(std::string_view field, std::string_view text) {
 void ExecReader::max_run(std::string_view field, double number) {
   const auto ms = whole(field, number, 0, limits::kMaxRunAfterDisconnect.count());
   if (ms) request_.max_run_after_disconnect = std::chrono::milliseconds(*ms);
+}
+
+void ExecReader::shell(std::string_view field, std::string& name) {
+  has_shell_ = true;
+  if (!is_shell_name(name)) return report().add(field, messages::kShellName);
+  request_.shell = std::move(name);
 }
 
 void ExecReader::accept_member(const BodyField& field, std::string& name, const JsonValue& value) {
@@ -233,10 +259,21 @@ void ExecReader::terminal_side(std::string_view field, std::string_view side, co
 }
 
 void ExecReader::end(const BodyField& field) {
-  if (field.tag == kEnv) request_.env = env_.end(report(), field.name);
+  if (field.tag != kEnv) return;
+  has_env_ = true;
+  request_.env = env_.end(report(), field.name);
+}
+
+/// A shell has a directory and variables of its own, which live on: what a single call brought would have to
+/// be taken back after it.
+void ExecReader::check_shell() {
+  if (has_cwd_) report().add("cwd", messages::kCwdInShell);
+  if (has_env_) report().add("env", messages::kEnvInShell);
+  if (request_.terminal) report().add("pty", messages::kNotTogether, {"shell"});
 }
 
 void ExecReader::finish() {
+  if (has_shell_) check_shell();
   if (stream_ && detach_) report().add("detach", messages::kNotTogether, {"stream"});
   if (request_.terminal && stream_) report().add("pty", messages::kNotTogether, {"stream"});
   if (request_.terminal && request_.stdin_text) report().add("pty", messages::kNotTogether, {"stdin"});

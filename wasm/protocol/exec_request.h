@@ -27,6 +27,9 @@ struct ExecRequest {
   std::optional<std::string> stdin_text;  ///< Fed to the command, then end of file; any bytes of UTF-8.
   Mode mode = Mode::Plain;
   Encoding encoding = Encoding::Utf8;
+  /// Name of the persistent shell of the sandbox that runs it; empty where it gets a shell of its own. With
+  /// one, there are no `cwd`, no `env` and no `terminal`.
+  std::string shell;
   std::optional<TerminalSize> terminal;  ///< It runs in a terminal; its mode is Detach.
   /// How long it goes on after the last attached client has left; of Detach alone. None: as long as it likes.
   std::optional<std::chrono::milliseconds> max_run_after_disconnect;

@@ -71,6 +71,10 @@ void write_result(JsonWriter& json, const ExecutionView& execution, Output outpu
   }
   json.key("truncated").boolean(execution.truncated);
   json.key("oom").boolean(execution.oom);
+  if (!execution.shell.empty()) {
+    json.key("shell").string(execution.shell);
+    json.key("shellExited").boolean(execution.shell_exited);
+  }
   json.key("command").string(execution.command);
   if (!execution.arguments.empty()) write_arguments(json.key("args"), execution);
   write_duration(json.key("duration"), execution);
@@ -151,8 +155,8 @@ std::size_t rendered_size(const ExecutionView& execution, std::string_view sandb
   for (std::string_view bytes : {execution.out, execution.err}) {
     size += written_size(bytes, execution.encoding);
   }
-  for (std::string_view text :
-       {execution.id, execution.command, execution.arguments, sandbox_name, execution.signal.value_or("")}) {
+  for (std::string_view text : {execution.id, execution.shell, execution.command, execution.arguments,
+                                sandbox_name, execution.signal.value_or("")}) {
     size += JsonWriter::escaped_size(text);
   }
   return size + (execution.error != nullptr ? JsonWriter::escaped_size(summary(*execution.error)) : 0);

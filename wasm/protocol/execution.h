@@ -31,9 +31,11 @@ struct ExecutionView {
   Status status = Status::Running;
   std::optional<int> exit_code;  ///< 0–255; 128+n for signal n; 124 for a timeout; none before the end.
   std::optional<std::string_view>
-      signal;              ///< Name of the signal that ended the command's shell, as `SIGKILL`.
-  bool oom = false;        ///< It ended with 137 as the kernel killed for want of memory.
-  bool truncated = false;  ///< A stream had more than is stored.
+      signal;                 ///< Name of the signal that ended the command's shell, as `SIGKILL`.
+  std::string_view shell;     ///< The persistent shell that ran it; empty for one of its own.
+  bool shell_exited = false;  ///< That shell ended with it; the next call of that name gets a fresh one.
+  bool oom = false;           ///< It ended with 137 as the kernel killed for want of memory.
+  bool truncated = false;     ///< A stream had more than is stored.
   std::chrono::system_clock::time_point started_at;
   std::optional<std::chrono::system_clock::time_point> finished_at;  ///< None while it runs.
   std::optional<std::chrono::milliseconds> duration;                 ///< None while it runs.

@@ -48,6 +48,9 @@ inline constexpr std::size_t kStdin = 1u << 20;
 /// it. All arguments together are held to kCommand.
 inline constexpr std::size_t kArgument = (128u << 10) - 1;
 
+/// Characters of a persistent shell's name.
+inline constexpr std::size_t kShellName = 32;
+
 /// Bytes of a working directory: PATH_MAX of linux/limits.h without its NUL.
 inline constexpr std::size_t kCwd = 4095;
 

@@ -73,6 +73,17 @@ inline constexpr std::string_view kStdinClosed = "the stdin of the execution is 
 inline constexpr std::string_view kStdinFull =
     "the execution has not read its input yet; nothing was written, try again when it has";
 
+inline constexpr std::string_view kShellsFull =
+    "the sandbox has <limit> persistent shells already; the command did not run, use one of them or end one "
+    "with "
+    "exit";
+inline constexpr std::string_view kNoBash =
+    "sandbox execution failed: persistent shells need bash, 4.4 or later, which the sandbox's image lacks";
+inline constexpr std::string_view kShellStdinHeld =
+    "a process that an earlier call left behind still has the shell's stdin; the command did not run, end "
+    "that "
+    "process first";
+
 inline constexpr std::string_view kNoTerminal = "the execution does not run in a terminal";
 inline constexpr std::string_view kAttachedBehind =
     "the client was too slow: some output is no longer kept for it";
@@ -157,6 +168,11 @@ inline constexpr std::string_view kCwdNotAbsolute = "Working directory must be a
 inline constexpr std::string_view kCwdNul = "Working directory cannot contain a NUL character";
 inline constexpr std::string_view kEncoding = "Invalid option: expected one of \"utf8\"|\"base64\"";
 inline constexpr std::string_view kNotTogether = "Cannot be combined with \"<field>\"";
+inline constexpr std::string_view kShellName = "A shell's name has 1 to 32 characters of A-Z a-z 0-9 _ -";
+inline constexpr std::string_view kCwdInShell =
+    "Cannot be combined with \"shell\": the shell keeps its directory, use cd in it";
+inline constexpr std::string_view kEnvInShell =
+    "Cannot be combined with \"shell\": the shell keeps its variables, use export in it";
 inline constexpr std::string_view kOnlyDetached = "Only with \"detach\" or \"pty\"";
 inline constexpr std::string_view kArgumentNul =
     "An argument cannot contain a NUL character (member \"<place>\")";

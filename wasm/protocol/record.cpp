@@ -84,6 +84,7 @@ void append_seed(std::string& out, const ExecutionView& execution) {
   fields.text("command", execution.command);
   if (!execution.arguments.empty()) fields.text("arguments", execution.arguments);
   fields.text("encoding", name(execution.encoding));
+  if (!execution.shell.empty()) fields.text("shell", execution.shell);
 }
 
 void append_head(std::string& out, const ExecutionView& execution) {
@@ -93,6 +94,7 @@ void append_head(std::string& out, const ExecutionView& execution) {
   fields.text("status", name(execution.status));
   if (execution.exit_code) fields.number("exit_code", *execution.exit_code);
   if (execution.signal) fields.text("signal", *execution.signal);
+  if (execution.shell_exited) fields.text("shell_exited", "1");
   if (execution.oom) fields.text("oom", "1");
   if (execution.truncated) fields.text("truncated", "1");
   fields.number("started_ms", unix_ms(execution.started_at));
@@ -200,6 +202,8 @@ bool Record::set(std::string_view name, std::string_view value) {
   if (name == "status") return assign(view_.status, status_named(value));
   if (name == "exit_code") return assign(view_.exit_code, parse_exit_code(value));
   if (name == "signal") return assign(view_.signal, std::optional(value));
+  if (name == "shell") return assign(view_.shell, std::optional(value));
+  if (name == "shell_exited") return assign(view_.shell_exited, parse_flag(value));
   if (name == "oom") return assign(view_.oom, parse_flag(value));
   if (name == "truncated") return assign(view_.truncated, parse_flag(value));
   if (name == "started_ms") return assign(view_.started_at, parse_unix_ms(value));

@@ -21,6 +21,8 @@
 ///   status        running, completed, timeout, cancelled or failed
 ///   exit_code     0–255
 ///   signal        the name of the signal that ended its shell
+///   shell         the persistent shell that ran it
+///   shell_exited  1 if that ended with it
 ///   oom           1 if it ended for want of memory
 ///   truncated     1 if a stream had more than is stored
 ///   started_ms    Unix time in milliseconds; so is finished_ms
@@ -33,8 +35,8 @@
 ///   stdout        stored bytes; so is stderr
 ///   runs          how stored bytes of the two followed each other; see Runs
 ///
-/// A *seed* is the mode, command and encoding of a new execution; a record's *output* is stdout, stderr and
-/// runs, its *head* all else. Absent fields have ExecutionView's defaults.
+/// A *seed* is the mode, command, encoding and shell of a new execution; a record's *output* is stdout,
+/// stderr and runs, its *head* all else. Absent fields have ExecutionView's defaults.
 namespace roombox {
 
 /// How the bytes of the two streams followed each other: the lengths of their runs as LEB128 varints, in turn
