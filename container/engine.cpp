@@ -102,7 +102,8 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
       command_limits_(command_limits()),
       dev_null_(require("open", [] { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); })),
       read_buffer_(limits::kReadChunk),
-      records_(io) {
+      records_(io),
+      shells_(io, reaper_, trees_, config_.shell_idle) {
   if (::geteuid() != 0)
     throw std::runtime_error("it must run as root, to give each command an unprivileged user");
   set_inherited_limits();
@@ -110,23 +111,33 @@ Engine::Engine(asio::io_context& io, EngineConfig config)
   make_workspace(config_.workspace, config_.account);
 }
 
-std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
+SpawnRequest Engine::spawn_request(const std::vector<EnvVar>& variables) const {
   SpawnRequest spawn_request;
   spawn_request.shell = config_.shell;
+  spawn_request.environment = merged(config_.environment, variables);
+  spawn_request.directory = config_.workspace;
+  spawn_request.account = &config_.account;
+  spawn_request.limits = command_limits_;
+  return spawn_request;
+}
+
+SpawnRequest Engine::spawn_request(const ExecRequest& request) const {
+  SpawnRequest spawn_request = this->spawn_request(request.env);
   spawn_request.arguments = request.args ? program_arguments(config_.shell, request.cmd, *request.args)
                                          : shell_arguments(config_.shell, request.cmd);
-  spawn_request.environment = merged(config_.environment, request.env);
   spawn_request.terminal = request.terminal;
   if (request.terminal && !has_variable(spawn_request.environment, "TERM"))
     spawn_request.environment.emplace_back("TERM=xterm-256color");  // what its clients speak
-  spawn_request.directory = request.cwd.empty() ? config_.workspace : request.cwd;
-  spawn_request.account = &config_.account;
-  spawn_request.limits = command_limits_;
+  if (!request.cwd.empty()) spawn_request.directory = request.cwd;
   // Somebody can send input to a detached command later; nobody can to one whose caller waits for it.
   const bool has_input = request.stdin_text || request.mode == Mode::Detach;
   spawn_request.stdin_kind = has_input ? Stdin::Pipe : Stdin::Null;
   spawn_request.stdin_fd = dev_null_.get();
+  return spawn_request;
+}
 
+std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
+  auto spawned = request.shell.empty() ? std::optional(spawn_request(request)) : std::nullopt;
   const bool is_recorded = !id.empty();
   if (!is_recorded) id = next_id();
   auto execution = std::make_shared<Execution>(
@@ -134,7 +145,11 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   running_.emplace(id, execution);
   records_.set_running(running_.size());
   execution->when_ended([this, is_recorded](const Execution& ended) { on_end(ended.id(), is_recorded); });
-  execution->start(std::move(spawn_request));
+  if (spawned) {
+    execution->start(std::move(*spawned));
+  } else {
+    shells_.run(execution, [this] { return spawn_request(std::vector<EnvVar>()); });
+  }
   return execution;
 }
 
@@ -155,6 +170,7 @@ std::shared_ptr<Execution> Engine::find(const std::string& id) const {
 
 void Engine::kill_all() {
   for (const auto& [id, execution] : running_) execution->kill_now();
+  shells_.kill_all();
 }
 
 std::string Engine::next_id() {

@@ -8,7 +8,9 @@
 
 #include "container/account.h"
 #include "container/execution.h"
+#include "container/limits.h"
 #include "container/records.h"
+#include "container/shells.h"
 
 namespace roombox {
 
@@ -18,6 +20,7 @@ struct EngineConfig {
   std::string shell;      ///< What runs them; see default_shell.
   std::vector<std::string> environment;  ///< What every command gets; see base_environment.
   KillMethod kill = KillMethod::Auto;    ///< How trees are found that are to be killed.
+  std::chrono::milliseconds shell_idle = limits::kShellIdle;  ///< How long an unused persistent shell lives.
 };
 
 /// All executions of this sandbox, from their start to their end. Lives in the io_context's thread.
@@ -49,6 +52,8 @@ class Engine {
   const ProcessTrees& trees() const { return trees_; }
 
  private:
+  SpawnRequest spawn_request(const std::vector<EnvVar>& variables) const;
+  SpawnRequest spawn_request(const ExecRequest& request) const;
   std::string next_id();
   void on_end(const std::string& id, bool is_recorded);
 
@@ -62,6 +67,7 @@ class Engine {
   sys::Fd dev_null_;
   std::vector<char> read_buffer_;
   Records records_;
+  Shells shells_;
   std::uint64_t count_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Execution>> running_;
 };

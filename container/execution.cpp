@@ -2,14 +2,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "container/launch_error.h"
 #include "container/limits.h"
 #include "container/log.h"
+#include "container/shell.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/signals.h"
 
@@ -18,19 +19,6 @@ namespace {
 
 constexpr int kExitTimeout = 124;     // as timeout(1) answers
 constexpr int kExitSignalBase = 128;  // as every shell answers for a signal
-
-Error launch_error(const LaunchFailure& failure, const std::string& directory, const std::string& shell) {
-  const std::string reason = ::strerror(failure.number);
-  switch (failure.step) {
-    case LaunchFailure::Step::Directory:
-      return invalid_request({{"cwd", "Cannot enter " + directory + ": " + reason}});
-    case LaunchFailure::Step::Shell:
-      return {ErrorCode::ExecutionFailed, "sandbox execution failed: cannot run " + shell + ": " + reason};
-    case LaunchFailure::Step::Setup:
-      break;
-  }
-  return {ErrorCode::ExecutionFailed, "sandbox execution failed: cannot set the command up: " + reason};
-}
 
 }  // namespace
 
@@ -57,24 +45,65 @@ void Execution::start(SpawnRequest spawn_request) {
   }
   pid_ = spawned->pid;
   launch_ = std::move(spawned->launch);
-  pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->out.release())});
-  if (spawned->err)
-    pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, spawned->err.release())});
-  if (spawned->in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(spawned->in));
+  take_streams(std::move(spawned->out), std::move(spawned->err), std::move(spawned->in));
+  watch_launch(std::move(spawned->launched), std::move(directory), std::move(shell));
+  context_.reaper.watch(pid_, std::move(spawned->pidfd),
+                        [self = shared_from_this()](Exit exit) { self->on_exit(exit); });
+  read_on();
+  start_timeout();
+}
+
+void Execution::wait_for_shell() {
+  waits_ = true;
+  start_timeout();
+  // Later: who waits to hear of it has not been told of yet. An execution that has to wait has begun for its
+  // caller: a detached one is answered, a stream is there.
+  asio::post(context_.io, [self = shared_from_this()] {
+    if (self->ended_ || self->error_) return;
+    for (const auto& callback : std::exchange(self->on_started_, {})) callback(*self);
+  });
+}
+
+void Execution::start_in(std::shared_ptr<Shell> shell) {
+  waits_ = false;
+  shell_ = std::move(shell);
+  oom_kills_before_ = context_.oom_counter.count();
+  const auto input = request_.stdin_text ? Shell::Input::Pipe : Shell::Input::Null;
+  auto streams = shell_->run(request_.cmd, input,
+                             {[weak = weak_from_this()](int status) {
+                                if (const auto self = weak.lock()) self->on_status(status);
+                              },
+                              [weak = weak_from_this()](Exit exit) {
+                                if (const auto self = weak.lock()) self->on_shell_exit(exit);
+                              }});
+  if (!streams) return refuse(std::move(streams.error()));
+  take_streams(std::move(streams->out), std::move(streams->err), std::move(streams->in));
+  read_on();
+}
+
+void Execution::refuse(Error error) {
+  waits_ = false;
+  error_ = std::move(error);
+  on_started_.clear();
+  asio::post(context_.io, [self = shared_from_this()] { self->end(); });
+}
+
+void Execution::take_streams(sys::Fd out, sys::Fd err, sys::Fd in) {
+  pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, out.release())});
+  if (err) pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, err.release())});
+  if (in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(in));
   if (stdin_ && request_.stdin_text) {
     stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});
     stdin_->close();
   }
-
-  watch_launch(std::move(spawned->launched), std::move(directory), std::move(shell));
-  context_.reaper.watch(pid_, std::move(spawned->pidfd),
-                        [self = shared_from_this()](Exit exit) { self->on_exit(exit); });
   // Later: the reader that releases is in the middle of what reading on would change.
   log_.on_released([weak = weak_from_this()] {
     const auto self = weak.lock();
     if (self) asio::post(self->context_.io, [self] { self->read_on(); });
   });
-  read_on();
+}
+
+void Execution::start_timeout() {
   if (!request_.timeout) return;
   timer_.expires_after(*request_.timeout);
   timer_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
@@ -112,6 +141,21 @@ void Execution::on_exit(Exit exit) {
   timer_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
     if (!cancelled && !self->stopped_) self->end();
   });
+}
+
+/// The end of its command in a persistent shell. What that wrote is in the pipes by now: most often that is
+/// all, and its end.
+void Execution::on_status(int status) {
+  for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
+    if (pipe(stream).open && !log_.is_held()) read(stream);
+  }
+  on_exit({status, std::nullopt});
+}
+
+void Execution::on_shell_exit(Exit exit) {
+  error_ = shell_->error();
+  shell_exited_ = !error_;
+  on_exit(exit);
 }
 
 void Execution::end_input() {
@@ -157,6 +201,8 @@ ExecutionView Execution::view() const {
   view.command = request_.cmd;
   view.arguments = arguments_;
   view.attached = attached_;
+  view.shell = request_.shell;
+  view.shell_exited = shell_exited_;
   view.started_at = started_at_;
   if (error_) view.error = &*error_;
   if (!ended_) return view;
@@ -221,25 +267,33 @@ void Execution::read(Stream stream) {
 void Execution::signal(int number) {
   if (ended_) return;
   signalled_ = number;
-  if (number == SIGKILL) return stop(Status::Cancelled);
-  context_.trees.signal(tree_, number);
+  if (number == SIGKILL || waits_) return stop(Status::Cancelled);
+  shell_ ? shell_->signal(number) : context_.trees.signal(tree_, number);
 }
 
 void Execution::stop(Status why) {
-  if (stopped_ || ended_ || !pipes_[0]) return;
+  if (stopped_ || ended_ || (!pipes_[0] && !waits_)) return;
   stopped_ = why;
   timer_.cancel();
-  // First by its pidfd: a child that has not come as far as to carry the mark dies too.
-  context_.reaper.signal(pid_, SIGKILL);
-  context_.trees.kill(tree_, [self = shared_from_this()](TreeDeath death) {
+  if (waits_) return end();
+  auto on_death = [self = shared_from_this()](TreeDeath death) {
     self->context_.reaper.sweep();  // a dead shell's exit may not have been told yet
     self->tree_death_ = death;
     if (death == TreeDeath::Overdue) log::error(self->id_ + ": processes outlive SIGKILL");
     self->end_if_over();
-  });
+  };
+  if (shell_) {
+    shell_exited_ = true;
+    return shell_->kill(std::move(on_death));
+  }
+  // First by its pidfd: a child that has not come as far as to carry the mark dies too.
+  context_.reaper.signal(pid_, SIGKILL);
+  context_.trees.kill(tree_, std::move(on_death));
 }
 
 void Execution::kill_now() {
+  if (waits_) return;
+  if (shell_) return shell_->kill_now();
   context_.reaper.signal(pid_, SIGKILL);
   context_.trees.kill_once(tree_);
 }
@@ -270,6 +324,8 @@ void Execution::end() {
   launched_.reset();
   launch_.reset();
   tree_ = Tree();
+  shell_.reset();
+  waits_ = false;
   duration_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
   for (const auto& callback : std::exchange(on_end_, {})) callback(*this);

@@ -21,6 +21,8 @@
 
 namespace roombox {
 
+class Shell;
+
 /// What all executions of one agent share; outlives them.
 struct ExecutionContext {
   asio::io_context& io;
@@ -41,6 +43,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
 
   /// Starts the command. The failure to is reported as every other end.
   void start(SpawnRequest spawn_request);
+
+  /// Waits for its turn in a persistent shell, in place of start: its time runs, and whoever waits for its
+  /// start is told.
+  void wait_for_shell();
+
+  /// Its turn has come: hands its command to the shell. The failure to is reported as every other end.
+  void start_in(std::shared_ptr<Shell> shell);
+
+  /// Ends it, from the io_context, before it has begun.
+  void refuse(Error error);
 
   /// Calls back, from the io_context, once the command's shell runs; never if it cannot be run.
   void when_started(Handler callback) { on_started_.push_back(std::move(callback)); }
@@ -76,6 +88,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::size_t attached() const { return attached_; }
 
   const std::string& id() const { return id_; }
+  const std::string& shell() const { return request_.shell; }
   Mode mode() const { return request_.mode; }
   Encoding encoding() const { return request_.encoding; }
   bool has_ended() const { return ended_; }
@@ -99,12 +112,16 @@ class Execution : public std::enable_shared_from_this<Execution> {
     bool widened = false;
   };
 
+  void take_streams(sys::Fd out, sys::Fd err, sys::Fd in);
+  void start_timeout();
   void watch_launch(sys::Fd launched, std::string directory, std::string shell);
   void watch(Stream stream);
   void read(Stream stream);
   void read_on();
   void stop(Status why);
   void on_exit(Exit exit);
+  void on_status(int status);
+  void on_shell_exit(Exit exit);
   void detach();
   bool is_any_pipe_open() const;
   void end_if_over();
@@ -133,12 +150,15 @@ class Execution : public std::enable_shared_from_this<Execution> {
   LaunchPtr launch_;
   pid_t pid_ = 0;
   Tree tree_;
+  std::shared_ptr<Shell> shell_;  ///< Its persistent shell, from its turn to its end; in place of the four.
+  bool waits_ = false;            ///< For its turn there.
+  bool shell_exited_ = false;     ///< It was the last command of that.
 
   std::uint64_t oom_kills_before_ = 0;
   bool oom_ = false;
   bool ended_ = false;
   int signalled_ = 0;                    ///< The signal sent last by request.
-  std::optional<Exit> exit_;             ///< Of the shell.
+  std::optional<Exit> exit_;             ///< Of the shell; of a persistent one also its report.
   std::optional<Status> stopped_;        ///< Why it was stopped, if it was.
   std::optional<TreeDeath> tree_death_;  ///< Of a stopped one.
   std::optional<Error> error_;

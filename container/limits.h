@@ -132,6 +132,18 @@ inline constexpr std::chrono::seconds kHttpLinger = 5s;
 /// Open files of the agent and, as they inherit it, of each process in the sandbox.
 inline constexpr rlim_t kOpenFiles = 65536;
 
+/// Descriptors that a persistent shell has for itself begin at this number and end before the other: above
+/// those that commands choose by hand (3 to 9, as a rule) and that bash chooses (10 and some more), below
+/// those of idioms (99, 200) and a small limit of open files (64).
+inline constexpr int kInherited = 50;
+inline constexpr int kInheritedEnd = 60;
+
+/// Persistent shells of one sandbox at once: each is a bash, 4 MB.
+inline constexpr std::size_t kShells = 32;
+
+/// How long a persistent shell is kept that nobody uses.
+inline constexpr std::chrono::minutes kShellIdle = 10min;
+
 /// Processes and threads that the commands' user may have at once, in a sandbox that has the memory for them:
 /// a build on many cores and a browser take some hundreds, and a host's own default limit, 32768 (pid_max),
 /// holds several sandboxes that are full. It cannot be generous: where containers have no user namespace of

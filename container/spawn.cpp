@@ -49,6 +49,8 @@ class Launch {
     const rlimit* processes;
     const rlimit* data;
     bool has_terminal;
+    const int* inherited;
+    int inherited_count;
   } const plain{request.shell.c_str(),
                 argv.data(),
                 envp.data(),
@@ -59,7 +61,9 @@ class Launch {
                 request.account->gid,
                 &request.limits.processes,
                 &request.limits.data,
-                request.terminal.has_value()};
+                request.terminal.has_value(),
+                request.inherited.data(),
+                static_cast<int>(request.inherited.size())};
   int in = -1;  ///< Its ends of the pipes, valid in the child's copy of the descriptor table.
   int out = -1;
   int err = -1;
@@ -104,6 +108,8 @@ __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("th
   if (result >= 0) result = raw_syscall(SYS_dup3, launch.err, STDERR_FILENO, 0);
   if (result >= 0 && plain.has_terminal) result = raw_syscall(SYS_ioctl, STDIN_FILENO, TIOCSCTTY, 0);
   if (result >= 0) result = raw_syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+  for (int i = 0; i < plain.inherited_count && result >= 0; ++i)
+    result = raw_syscall(SYS_dup3, plain.inherited[i], limits::kInherited + i, 0);
   if (result >= 0) result = raw_syscall(SYS_setgroups, plain.group_count, plain.groups);
   if (result >= 0) result = raw_syscall(SYS_setresgid, plain.gid, plain.gid, plain.gid);
   if (result >= 0) result = raw_syscall(SYS_setresuid, plain.uid, plain.uid, plain.uid);
@@ -193,7 +199,7 @@ struct Streams {
   sys::Fd their_in, their_out, their_err;
 };
 
-Result<Streams, sys::Failure> open_pipes(Stdin kind) {
+Result<Streams, sys::Failure> open_pipes(Stdin kind, Output output) {
   Streams streams;
   if (kind == Stdin::Pipe) {
     auto in = open_pipe(Blocking::ReadEnd);
@@ -201,6 +207,7 @@ Result<Streams, sys::Failure> open_pipes(Stdin kind) {
     streams.in = std::move(in->write_end);
     streams.their_in = std::move(in->read_end);
   }
+  if (output == Output::Stdin) return streams;
   auto out = open_pipe(Blocking::WriteEnd);
   if (!out) return out.error();
   auto err = open_pipe(Blocking::WriteEnd);
@@ -213,7 +220,7 @@ Result<Streams, sys::Failure> open_pipes(Stdin kind) {
 }
 
 Result<Streams, sys::Failure> open_streams(const SpawnRequest& request) {
-  if (!request.terminal) return open_pipes(request.stdin_kind);
+  if (!request.terminal) return open_pipes(request.stdin_kind, request.output);
   auto terminal = open_terminal(*request.terminal, *request.account);
   if (!terminal) return terminal.error();
   auto in = sys::call("fcntl", [&] { return ::fcntl(terminal->read_end.get(), F_DUPFD_CLOEXEC, 0); });
@@ -232,12 +239,17 @@ Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
   if (!streams) return streams.error();
   auto launched = open_pipe(Blocking::WriteEnd);
   if (!launched) return launched.error();
+  if (!request.inherited.empty()) {  // the child must hold it until it execs: out of the way of what it gets
+    auto moved = sys::move_above(launched->write_end, limits::kInheritedEnd);
+    if (!moved) return moved.error();
+  }
 
   Tree& tree = *request.tree;
   LaunchPtr launch(new Launch(std::move(request)));
   const bool has_terminal = launch->plain.has_terminal;
-  launch->out = streams->their_out.get();
-  launch->err = has_terminal ? launch->out : streams->their_err.get();
+  const bool writes_to_stdin = launch->request.output == Output::Stdin;
+  launch->out = writes_to_stdin ? launch->request.stdin_fd : streams->their_out.get();
+  launch->err = has_terminal || writes_to_stdin ? launch->out : streams->their_err.get();
   launch->in = has_terminal        ? launch->out
                : streams->their_in ? streams->their_in.get()
                                    : launch->request.stdin_fd;

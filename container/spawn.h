@@ -30,6 +30,12 @@ enum class Stdin {
   Pipe,  ///< A pipe that spawn makes.
 };
 
+/// What a command writes to.
+enum class Output {
+  Pipes,  ///< Two pipes that spawn makes.
+  Stdin,  ///< What it reads from, of Stdin::Null.
+};
+
 /// A shell to run.
 struct SpawnRequest {
   std::string shell;                       ///< Path of the shell.
@@ -41,7 +47,12 @@ struct SpawnRequest {
   CommandLimits limits{};                  ///< What it is held to; see command_limits.
   Stdin stdin_kind = Stdin::Null;          ///< What it reads from.
   int stdin_fd = -1;                       ///< That of Stdin::Null. Borrowed by spawn.
+  Output output = Output::Pipes;           ///< What it writes to.
   std::optional<TerminalSize> terminal{};  ///< Its three streams are a terminal of its own, of that size.
+
+  /// Descriptors that it gets beside its streams, numbered from limits::kInherited on. Borrowed by spawn;
+  /// none of them may have a number that is given.
+  std::vector<int> inherited{};
 };
 
 /// What a child borrows from its parent's memory until it has exec'd or is gone.
@@ -55,7 +66,8 @@ using LaunchPtr = std::unique_ptr<Launch, LaunchDeleter>;
 struct Spawned {
   pid_t pid;
   sys::Fd pidfd;
-  sys::Fd out;  ///< Read ends of its stdout and stderr, non-blocking; of a terminal one for both.
+  sys::Fd out;  ///< Read ends of its stdout and stderr, non-blocking; of a terminal one for both. Where there
+                ///< are pipes.
   sys::Fd err;
   sys::Fd in;        ///< Write end of its stdin, non-blocking; of Stdin::Pipe and a terminal only.
   sys::Fd launched;  ///< Readable (its end) once the child has exec'd, or failed to, or died before.
@@ -63,7 +75,7 @@ struct Spawned {
 };
 
 /// Starts a shell in a session of its own, as the account, in the tree, with no descriptor but its three
-/// streams.
+/// streams and what it is to inherit.
 ///
 /// Returns without waiting for the exec: the child borrows this process's memory (CLONE_VM, so nothing is
 /// copied however big the agent is) but, unlike with vfork(2), does not stop it meanwhile. Whether the exec

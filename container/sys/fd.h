@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
+
+#include "container/sys/call.h"
 
 namespace roombox::sys {
 
@@ -33,5 +36,12 @@ class Fd {
  private:
   int number_ = -1;
 };
+
+/// Gives a descriptor a number that is at least `least`.
+inline Result<int, Failure> move_above(Fd& descriptor, int least) {
+  auto moved = call("fcntl", [&] { return ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, least); });
+  if (moved) descriptor.reset(*moved);
+  return moved;
+}
 
 }  // namespace roombox::sys
