@@ -47,6 +47,9 @@ void print(const Row& row);
 /// `true` by a shell: one after the other, and several at once.
 void bench_commands(const Options& options, Servers& servers);
 
+/// The same in persistent shells.
+void bench_shells(const Options& options, Servers& servers);
+
 /// A file of lines through the agent as server-sent events, and through a socket by `cat` alone.
 void bench_streaming(const Options& options, Servers& servers);
 

@@ -10,12 +10,12 @@
 
 namespace roombox::bench {
 
-Load::Load(std::uint16_t port, int connections, std::string request, std::string expected)
-    : request_(std::move(request)),
-      expected_(std::move(expected)),
-      clients_(static_cast<std::size_t>(connections)),
+Load::Load(std::uint16_t port, const std::vector<std::string>& requests, std::string expected)
+    : expected_(std::move(expected)),
+      clients_(requests.size()),
       epoll_(must("epoll_create1", ::epoll_create1(EPOLL_CLOEXEC))) {
-  for (auto& client : clients_) {
+  for (std::size_t i = 0; auto& client : clients_) {
+    client.request = requests[i++];
     client.socket = connect_to(port);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -28,7 +28,7 @@ void Load::run(int count) {
   int sent = 0, answered = 0;
   for (auto& client : clients_) {
     if (sent == count) break;
-    send_all(client.socket.get(), request_);
+    send_all(client.socket.get(), client.request);
     ++sent;
   }
   std::array<epoll_event, 64> events;
@@ -40,7 +40,7 @@ void Load::run(int count) {
       if (!receive(client)) continue;
       ++answered;
       if (sent == count) continue;
-      send_all(client.socket.get(), request_);
+      send_all(client.socket.get(), client.request);
       ++sent;
     }
   }

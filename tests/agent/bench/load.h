@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/agent/bench/support.h"
@@ -13,13 +14,18 @@ namespace roombox::bench {
 class Load {
  public:
   /// @param expected what each response, which must announce its length, has to hold
-  Load(std::uint16_t port, int connections, std::string request, std::string expected);
+  Load(std::uint16_t port, int connections, const std::string& request, std::string expected)
+      : Load(port, std::vector(static_cast<std::size_t>(connections), request), std::move(expected)) {}
+
+  /// @param requests one for each connection
+  Load(std::uint16_t port, const std::vector<std::string>& requests, std::string expected);
 
   /// Has that many requests answered. Throws where an answer is not as expected.
   void run(int count);
 
  private:
   struct Client {
+    std::string request;
     Fd socket;
     std::string response;
   };
@@ -27,7 +33,7 @@ class Load {
   bool receive(Client& client);
   bool is_whole(const std::string& response) const;
 
-  const std::string request_, expected_;
+  const std::string expected_;
   std::vector<Client> clients_;
   Fd epoll_;
 };

@@ -3,9 +3,9 @@
 //
 //   agent_bench <path of roombox-agent> [--node=<path of node>] [part …] [--help]
 //
-// Parts: commands, streaming, sessions, memory; all of them where none is named. It needs root, as the agent
-// does. The three columns take turns in small slices, and a ratio is the median of those of the turns, so
-// that what else the machine does hits all alike: compare within a run, never between runs.
+// Parts: commands, shells, streaming, sessions, memory; all of them where none is named. It needs root, as
+// the agent does. The three columns take turns in small slices, and a ratio is the median of those of the
+// turns, so that what else the machine does hits all alike: compare within a run, never between runs.
 
 #include <unistd.h>
 
@@ -34,6 +34,7 @@ void run(const Options& options, const std::vector<std::string>& parts) {
   {
     Servers servers(options);
     if (wants("commands")) bench_commands(options, servers);
+    if (wants("shells")) bench_shells(options, servers);
     if (wants("streaming")) bench_streaming(options, servers);
     if (wants("sessions")) bench_sessions(options, servers);
   }
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
   CLI::App cli("Measures the agent beside the floor and a Node server.", "agent_bench");
   cli.add_option("agent", options.agent, "Path of roombox-agent")->required()->check(CLI::ExistingFile);
   cli.add_option("parts", parts, "What to measure")
-      ->check(CLI::IsMember({"commands", "streaming", "sessions", "memory"}));
+      ->check(CLI::IsMember({"commands", "shells", "streaming", "sessions", "memory"}));
   cli.add_option("--node", options.node, "Path of node; without it, its column stays empty");
   cli.add_option("--rounds", options.rounds, "Commands timed one by one")->capture_default_str();
   cli.add_option("--slices", options.slices, "Turns of each in a measurement of throughput")
