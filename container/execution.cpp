@@ -121,9 +121,14 @@ void Execution::watch_launch(sys::Fd launched, std::string directory, std::strin
     for (const auto& callback : std::exchange(on_started_, {})) callback(*this);
   };
   launched_.emplace(context_.io, launched.release());
+  await_launch();
+}
+
+void Execution::await_launch() {
   launched_->async_wait(asio::posix::descriptor_base::wait_read,
                         [self = shared_from_this()](boost::system::error_code ec) {
-                          if (ec) return;
+                          if (ec || !self->launched_) return;
+                          if (!has_launched(self->launched_->native_handle())) return self->await_launch();
                           if (const auto settle = std::exchange(self->settle_launch_, nullptr)) settle();
                         });
 }

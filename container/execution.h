@@ -115,6 +115,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void take_streams(sys::Fd out, sys::Fd err, sys::Fd in);
   void start_timeout();
   void watch_launch(sys::Fd launched, std::string directory, std::string shell);
+  void await_launch();
   void watch(Stream stream);
   void read(Stream stream);
   void read_on();

@@ -265,6 +265,12 @@ Result<Spawned, sys::Failure> spawn(SpawnRequest request) {
                  std::move(launch)};
 }
 
+bool has_launched(int launched) {
+  char none;
+  const auto size = sys::call("read", [&] { return ::read(launched, &none, sizeof none); });
+  return size && *size == 0;
+}
+
 std::optional<LaunchFailure> launch_failure(const Launch& launch) {
   if (launch.failure.number == 0) return std::nullopt;
   return launch.failure;

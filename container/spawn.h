@@ -83,6 +83,11 @@ struct Spawned {
 /// that `bash -c true` took on the same busy machine, so every child has one.
 Result<Spawned, sys::Failure> spawn(SpawnRequest request);
 
+/// Whether Spawned::launched is at its end. To be asked when it is told to be readable, for that may be said
+/// of a descriptor that was closed in the same turn and whose state in Asio the new one has got: until its
+/// end the child uses what Spawned::launch keeps.
+bool has_launched(int launched);
+
 /// Why the child did not become its command, or nullopt if it did, or was killed first. Call once
 /// Spawned::launched is readable or the child was reaped.
 std::optional<LaunchFailure> launch_failure(const Launch& launch);
