@@ -40,17 +40,20 @@ constexpr char kBegun[] = "begun";
 /// - eval's own redirections come after traps (DEBUG) and traces (`set -x`) of the eval itself, which so get
 ///   lost in /dev/null, and they are taken back at its end, an `exec >file` of the command with them;
 /// - closed for the time of the eval, the loop's descriptors live on in copies that are closed at any exec;
+/// - the last of these redirections leaves a trace, without which (`set -r` forbids them) or without whose
+///   variable there is no report: `:?` ends the shell;
 /// - `>|`, for `set -C`.
 ///
 /// On one line, for then the lines of commands are counted from 1. Bash before 4.4 lacks `mapfile -d`: it
 /// ends before it says that it has begun.
 constexpr char kLoop[] =
-    R"loop(((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404)) || exit; shopt -s expand_aliases; __roombox=begun; )loop"
-    R"loop(while :; do while builtin printf '%s %s\n' "${__roombox-}" "$?" >&50; )loop"
+    R"loop(((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404)) || exit; shopt -s expand_aliases; )loop"
+    R"loop(__roombox=(begun '' '' -); while :; do )loop"
+    R"loop(while builtin printf '%s %s%.0s\n' "${__roombox[0]:?}" "$?" "${__roombox[3]:?}" >&50; )loop"
     R"loop(builtin mapfile -t -n 1 -u 50 __roombox && [[ ${__roombox-} ]] || builtin exit 1; do )loop"
     R"loop(builtin mapfile -d '' -t __roombox </proc/self/fd/51; )loop"
     R"loop(builtin eval "${__roombox[1]}" <"${__roombox[2]}" >|/proc/self/fd/52 2>|/proc/self/fd/53 )loop"
-    R"loop(50<&- 51<&- 52<&- 53<&- 54<&-; done; done)loop";
+    R"loop(50<&- 51<&- 52<&- 53<&- 54<&"${__roombox[3]:=-}"; done; done)loop";
 
 Error to_error(const sys::Failure& failure) {
   return {ErrorCode::ExecutionFailed, "sandbox execution failed: " + failure.text()};
@@ -178,9 +181,15 @@ std::optional<sys::Failure> Shell::spawn_bash(SpawnRequest request) {
 
 void Shell::watch_launch(sys::Fd launched) {
   launched_.emplace(io_, launched.release());
+  await_launch();
+}
+
+void Shell::await_launch() {
   launched_->async_wait(asio::posix::descriptor_base::wait_read,
                         [self = shared_from_this()](boost::system::error_code ec) {
-                          if (!ec) self->settle_launch();
+                          if (ec || !self->launched_) return;
+                          if (!has_launched(self->launched_->native_handle())) return self->await_launch();
+                          self->settle_launch();
                         });
 }
 

@@ -92,6 +92,7 @@ class Shell : public std::enable_shared_from_this<Shell> {
   Result<sys::Fd, sys::Failure> open_text();
   std::optional<sys::Failure> spawn_bash(SpawnRequest request);
   void watch_launch(sys::Fd launched);
+  void await_launch();
   void settle_launch();
   std::optional<sys::Failure> write_text(std::string_view command, Input input);
   Result<Streams, sys::Failure> open_streams();
