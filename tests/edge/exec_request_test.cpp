@@ -160,7 +160,7 @@ TEST(ExecRequest, NamesUnknownFieldsAndWhatWasMeant) {
   EXPECT_EQ(faults(R"({"command":"x"})"),
             "command: Unrecognized key: \"command\". Did you mean \"cmd\"?\n"
             "cmd: Invalid input: expected string, received undefined\n");
-  EXPECT_EQ(faults(with(R"("shell":"a")")), "shell: Unrecognized key: \"shell\"\n");
+  EXPECT_EQ(faults(with(R"("image":"a")")), "image: Unrecognized key: \"image\"\n");
   EXPECT_EQ(faults(with(R"("x":1,"x":2)")), "x: Unrecognized key: \"x\"\n");
   EXPECT_EQ(faults(with(R"("":1)")), ": Unrecognized key: \"\"\n");
 }

@@ -42,6 +42,19 @@ TEST(Execution, RendersTheAnswerOfAnExecCall) {
             R"("sandboxName":"sandbox-room-123"})");
 }
 
+TEST(Execution, TellsWhatBecameOfItsShell) {
+  ExecutionView view = finished();
+  EXPECT_FALSE(result(view).contains("shell"));
+  EXPECT_FALSE(result(view).contains("shellExited"));
+  view.shell = "main";
+  EXPECT_EQ(result(view)["shell"], "main");
+  EXPECT_EQ(result(view)["shellExited"], false);
+  view.shell_exited = true;
+  EXPECT_EQ(result(view)["shellExited"], true);
+  EXPECT_EQ(render(view, "sandbox-r", Dialect::V1).find("shell"),
+            std::string::npos);  // its page has no such field
+}
+
 TEST(Execution, SucceedsOnlyWhenCompletedWithZero) {
   ExecutionView view = finished();
   EXPECT_EQ(result(view)["success"], true);

@@ -29,6 +29,8 @@ ExecutionView full() {
   view.status = Status::Failed;
   view.exit_code = 137;
   view.signal = "SIGKILL";
+  view.shell = "main";
+  view.shell_exited = true;
   view.oom = true;
   view.truncated = true;
   view.started_at = system_clock::time_point(1'796'000'000'123ms);
