@@ -132,9 +132,8 @@ inline constexpr std::chrono::seconds kHttpLinger = 5s;
 /// Open files of the agent and, as they inherit it, of each process in the sandbox.
 inline constexpr rlim_t kOpenFiles = 65536;
 
-/// Descriptors that a persistent shell has for itself begin at this number and end before the other: above
-/// those that commands choose by hand (3 to 9, as a rule) and that bash chooses (10 and some more), below
-/// those of idioms (99, 200) and a small limit of open files (64).
+/// Descriptors that a persistent shell is given begin at this number and end before the other: above those
+/// that bash chooses for itself as it begins, from 10 on, and below any limit of open files.
 inline constexpr int kInherited = 50;
 inline constexpr int kInheritedEnd = 60;
 

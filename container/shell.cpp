@@ -20,16 +20,24 @@
 namespace roombox {
 namespace {
 
-/// The numbers that the loop's descriptors have in the shell.
+/// The numbers that the loop's descriptors are given with.
 enum Inherited { kControl = limits::kInherited, kText, kOut, kErr, kIn, kEnd };
 static_assert(kControl == 50 && kIn == 54, "kLoop says the numbers");
 static_assert(kEnd <= limits::kInheritedEnd);
+
+/// The FIFO of stdin, as the loop knows it.
+constexpr char kInPath[] = "/proc/self/fd/17";
 
 /// What the loop says in a token's place before the first call.
 constexpr char kBegun[] = "begun";
 
 /// The loop. It must hold whatever commands do to the shell that it shares with them:
 ///
+/// - its descriptors are hidden. Bash opens none that is closed at exec, but makes such copies of those that
+/// a
+///   redirection of a group replaces or closes, from 10 on: they are what the loop uses, 13 to 17, and what
+///   it was given is closed. (10 to 12 are of no use, for commands like `exec 10>file`.) That they are right
+///   is known once it has said on 13 that it has begun;
 /// - the one variable is named so that nobody else's is; the loop's commands are builtins by `builtin`, since
 ///   a function may have any builtin's name;
 /// - a command's `break` or `continue` reaches the loop: then the inner loop begins anew, which reports
@@ -39,21 +47,22 @@ constexpr char kBegun[] = "begun";
 ///   does by a command that fails: then as if that were the last of a script;
 /// - eval's own redirections come after traps (DEBUG) and traces (`set -x`) of the eval itself, which so get
 ///   lost in /dev/null, and they are taken back at its end, an `exec >file` of the command with them;
-/// - closed for the time of the eval, the loop's descriptors live on in copies that are closed at any exec;
-/// - the last of these redirections leaves a trace, without which (`set -r` forbids them) or without whose
-///   variable there is no report: `:?` ends the shell;
+/// - the last of these leaves a trace, without which (`set -r` forbids them), or without whose variable,
+/// there
+///   is no report: `:?` ends the shell;
 /// - `>|`, for `set -C`.
 ///
 /// On one line, for then the lines of commands are counted from 1. Bash before 4.4 lacks `mapfile -d`: it
 /// ends before it says that it has begun.
 constexpr char kLoop[] =
     R"loop(((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404)) || exit; shopt -s expand_aliases; )loop"
-    R"loop(__roombox=(begun '' '' -); while :; do )loop"
-    R"loop(while builtin printf '%s %s%.0s\n' "${__roombox[0]:?}" "$?" "${__roombox[3]:?}" >&50; )loop"
-    R"loop(builtin mapfile -t -n 1 -u 50 __roombox && [[ ${__roombox-} ]] || builtin exit 1; do )loop"
-    R"loop(builtin mapfile -d '' -t __roombox </proc/self/fd/51; )loop"
-    R"loop(builtin eval "${__roombox[1]}" <"${__roombox[2]}" >|/proc/self/fd/52 2>|/proc/self/fd/53 )loop"
-    R"loop(50<&- 51<&- 52<&- 53<&- 54<&"${__roombox[3]:=-}"; done; done)loop";
+    R"loop({ __roombox=(begun '' '' 1); while :; do )loop"
+    R"loop(while builtin printf '%s %s%.0s\n' "${__roombox[0]:?}" "$?" "${__roombox[3]:?}" >&13; )loop"
+    R"loop(builtin mapfile -t -n 1 -u 13 __roombox && [[ ${__roombox-} ]] || builtin exit 1; do )loop"
+    R"loop(builtin mapfile -d '' -t __roombox </proc/self/fd/14; )loop"
+    R"loop(builtin eval "${__roombox[1]}" <"${__roombox[2]}" >|/proc/self/fd/15 )loop"
+    R"loop(2>|/proc/self/fd/$((__roombox[3]=16)); done; done; } )loop"
+    R"loop(</dev/null >/dev/null 2>/dev/null 50<&- 51<&- 52<&- 53<&- 54<&-)loop";
 
 Error to_error(const sys::Failure& failure) {
   return {ErrorCode::ExecutionFailed, "sandbox execution failed: " + failure.text()};
@@ -231,7 +240,7 @@ std::optional<sys::Failure> Shell::write_text(std::string_view command, Input in
   std::string text = running_->token;
   text.reserve(text.size() + command.size() + 32);
   text.append(1, '\0').append(command).append(1, '\0');
-  text.append(input == Input::Pipe ? "/proc/self/fd/54" : "/dev/null").append(1, '\0');
+  text.append(input == Input::Pipe ? kInPath : "/dev/null").append(1, '\0');
   for (std::size_t written = 0; written < text.size();) {
     auto size = sys::call("write", [&] {
       return ::pwrite(text_.get(), text.data() + written, text.size() - written, static_cast<off_t>(written));

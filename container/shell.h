@@ -30,8 +30,8 @@ namespace roombox {
 ///
 /// Trust. Whoever runs in the shell is of the shell's own user and can ruin it; he must not be able to speak
 /// for another call. So the kernel tells, with each message on the socket, which process sent it, and none
-/// but the shell's counts; and a report counts only for the call whose random token it carries. While a
-/// command runs, the loop's descriptors are closed to it.
+/// but the shell's counts; and a report counts only for the call whose random token it carries. The loop's
+/// descriptors are closed at any exec.
 class Shell : public std::enable_shared_from_this<Shell> {
  public:
   /// What becomes of one call; one of the two is called, once, from the io_context.

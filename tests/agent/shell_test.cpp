@@ -54,12 +54,14 @@ class ShellTest : public testing::Test {
     std::filesystem::remove_all(root_);
   }
 
-  void start_engine(const std::string& shell, std::chrono::milliseconds idle = limits::kShellIdle) {
+  void start_engine(const std::string& shell, std::chrono::milliseconds idle = limits::kShellIdle,
+                    KillMethod kill = KillMethod::Auto) {
     const auto account = *account_for("roombox-test-user", "/tmp");
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     char* environment[] = {path, nullptr};
     EngineConfig config{account, root_ + "/workspace", shell, base_environment(account, shell, environment)};
     config.shell_idle = idle;
+    config.kill = kill;
     engine_.emplace(io_, std::move(config));
   }
 
@@ -197,7 +199,10 @@ TEST_F(ShellTest, SurvivesWhatReachesForItsLoop) {
         "set -o posix",
         "set +o posix",
         "ulimit -n 64",
-        "exec -a x 2>/dev/null"}) {
+        "exec -a x 2>/dev/null",
+        "exec 10>x 12>y; exec 11>&-",
+        "{ echo x; } 13>&- 14>&- 15>/dev/null",
+        "ulimit -n 30"}) {
     EXPECT_FALSE(run(command).shell_exited) << command;
   }
   ::usleep(1'100'000);  // TMOUT, if it were still there
@@ -363,6 +368,17 @@ TEST_F(ShellTest, KillsAShellWithItsWholeTreeAtATimeout) {
   EXPECT_TRUE(ended.shell_exited);
   EXPECT_LT(ended.took, 1s);
   EXPECT_EQ(::kill(std::stoi(ended.err), 0), -1) << "it survived";
+  expect_fresh_shell();
+}
+
+TEST_F(ShellTest, KillsItByItsMarkToo) {
+  engine_.reset();
+  start_engine(default_shell(), limits::kShellIdle, KillMethod::Mark);
+  mark();
+  run("setsid sleep 64 >/dev/null 2>&1 & echo $! >pid");
+  EXPECT_EQ(run("sleep 65", 100ms).status, Status::Timeout);
+  const auto ended = run("kill -0 $(cat pid)");
+  EXPECT_NE(ended.exit_code, 0) << "it survived, though of an earlier call";
   expect_fresh_shell();
 }
 
