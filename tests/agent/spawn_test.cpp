@@ -27,15 +27,15 @@ TEST(ShellArguments, SplitATextThatIsTooLongForOne) {
   ASSERT_GT(arguments.size(), 5u);
   EXPECT_EQ(arguments[3], "bash");  // $0
   for (const auto& argument : arguments) {
-    EXPECT_LT(argument.size(), limits::kArgument);
+    EXPECT_LE(argument.size(), limits::kArgument);
     EXPECT_NE(static_cast<unsigned char>(argument[0]) & 0xC0, 0x80) << "begins inside a character";
   }
   EXPECT_EQ(std::accumulate(arguments.begin() + 4, arguments.end(), std::string()), command);
 }
 
 TEST(ShellArguments, TakeTheLongestSingleArgumentWhole) {
-  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument - 1, 'x')).size(), 4u);
-  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument, 'x')).size(), 6u);
+  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument, 'x')).size(), 4u);
+  EXPECT_EQ(shell_arguments("/bin/sh", std::string(limits::kArgument + 1, 'x')).size(), 6u);
 }
 
 class SpawnTest : public testing::Test {
