@@ -91,6 +91,12 @@ TEST(Edge, SaysWhatThereIsWhereThereIsNothing) {
   }
 }
 
+TEST(Edge, NamesTheProtocolThatACallIsFor) {  // a proxy takes the header away: RFC 9110, 7.6.1
+  const Answer answer = answer_to("GET", "/api/rooms/r/sandbox/executions/exec_1/attach");
+  EXPECT_EQ(answer.status, 426);
+  EXPECT_EQ(header(answer.headers, "Upgrade"), "websocket");
+}
+
 TEST(Edge, AllowsOnlyTheMethodsThereAre) {
   struct Case {
     std::string_view path;
