@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -153,23 +154,19 @@ class Deaths {
   /// Calls back from the io_context once all have ended, if there are any.
   void await(std::vector<sys::Fd> pidfds, const std::shared_ptr<void>& owner,
              std::function<void()> all_dead) {
-    awaited_.clear();
+    forget();
     awaited_.reserve(pidfds.size());
     left_ = pidfds.size();
     all_dead_ = std::move(all_dead);
     for (auto& pidfd : pidfds) {
-      auto& descriptor = awaited_.emplace_back(io_, pidfd.release());
-      descriptor.async_wait(asio::posix::descriptor_base::wait_read,
-                            [this, owner](boost::system::error_code ec) {
-                              if (ec || left_ == 0 || --left_ > 0) return;
-                              awaited_.clear();
-                              std::exchange(all_dead_, nullptr)();
-                            });
+      awaited_.emplace_back(io_, pidfd.release());
+      wait(awaited_.size() - 1, owner);
     }
   }
 
   /// Waits no more.
   void forget() {
+    ++round_;  // wakes of these may be on their way
     left_ = 0;
     awaited_.clear();
     all_dead_ = nullptr;
@@ -179,7 +176,26 @@ class Deaths {
   std::size_t size() const { return awaited_.size(); }
 
  private:
+  void wait(std::size_t index, const std::shared_ptr<void>& owner) {
+    awaited_[index].async_wait(asio::posix::descriptor_base::wait_read,
+                               [this, owner, index, round = round_](boost::system::error_code ec) {
+                                 if (ec || round != round_) return;
+                                 // A wake may be for a descriptor that had this number before.
+                                 if (!is_readable(awaited_[index].native_handle())) return wait(index, owner);
+                                 if (--left_ > 0) return;
+                                 awaited_.clear();
+                                 std::exchange(all_dead_, nullptr)();
+                               });
+  }
+
+  /// Of a pidfd: whether its process has ended.
+  static bool is_readable(int fd) {
+    pollfd asked{fd, POLLIN, 0};
+    return ::poll(&asked, 1, 0) == 1;
+  }
+
   asio::io_context& io_;
+  unsigned round_ = 0;
   std::vector<asio::posix::stream_descriptor> awaited_;
   std::size_t left_ = 0;
   std::function<void()> all_dead_;
