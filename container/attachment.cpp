@@ -102,14 +102,26 @@ void Attachment::on_message(WebSocketMessage message, std::function<void()> done
   write(message.bytes.substr(1), std::move(done));
 }
 
-/// Its next message is read once the command has taken this one.
+/// Its next message, which may be a signal, is read while a little input waits for the command to read it;
+/// with more, once the command has taken this one.
 void Attachment::write(std::string bytes, std::function<void()> done) {
   StdinWriter* const input = execution_->input();
   if (!input || input->is_closed()) {
     refuse({ErrorCode::Conflict, std::string(messages::kStdinClosed), {}});
     return done();
   }
-  input->write(std::move(bytes), [done = std::move(done)](StdinWriter::Outcome) { done(); });
+  const bool waits = input->queued() + bytes.size() > limits::kAttachedInput;
+  const auto written = [weak = weak_from_this(),
+                        done = waits ? done : nullptr](StdinWriter::Outcome outcome) {
+    const auto self = weak.lock();
+    if (self && outcome == StdinWriter::Outcome::Full) {
+      self->close_ = close_with(CloseCode::Behind, messages::kStdinFull);
+      self->wake_();
+    }
+    if (done) done();
+  };
+  input->write(std::move(bytes), written);
+  if (!waits) done();
 }
 
 void Attachment::control(std::string_view text) {

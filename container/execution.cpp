@@ -205,7 +205,7 @@ ExecutionView Execution::view() const {
   view.oom = oom_;
   view.command = request_.cmd;
   view.arguments = arguments_;
-  view.attached = attached_;
+  view.attached = ended_ ? 0 : attached_;
   view.shell = request_.shell;
   view.shell_exited = shell_exited_;
   view.started_at = started_at_;

@@ -70,6 +70,9 @@ inline constexpr std::chrono::milliseconds kTerminalLinger = 500ms;
 /// Bytes of stdin that wait for a command to read them.
 inline constexpr std::size_t kStdinQueue = 4u << 20;
 
+/// Bytes of an attached client's input that may wait for the command while its next messages are read.
+inline constexpr std::size_t kAttachedInput = 2u << 20;
+
 /// How long the records feed stays open with nothing to tell.
 inline constexpr std::chrono::seconds kFeedIdle = 5s;
 

@@ -42,6 +42,7 @@ constexpr char kBegun[] = "begun";
 ///   a function may have any builtin's name;
 /// - a command's `break` or `continue` reaches the loop: then the inner loop begins anew, which reports
 /// first;
+/// - builtins that a command has disabled are enabled before they are used;
 /// - mapfile reads neither by IFS nor by TMOUT as read(1) would, and takes a file in few reads;
 /// - the report and the wait are a loop's condition, so that `set -e` does not end the shell by them, as it
 ///   does by a command that fails: then as if that were the last of a script;
@@ -57,11 +58,12 @@ constexpr char kBegun[] = "begun";
 constexpr char kLoop[] =
     R"loop(((BASH_VERSINFO[0]*100+BASH_VERSINFO[1]>=404)) || exit; shopt -s expand_aliases; )loop"
     R"loop({ __roombox=(begun '' '' 1); while :; do )loop"
-    R"loop(while builtin printf '%s %s%.0s\n' "${__roombox[0]:?}" "$?" "${__roombox[3]:?}" >&13; )loop"
+    R"loop(while __roombox[4]=$?; builtin enable eval mapfile printf; )loop"
+    R"loop(builtin printf '%s %s%.0s\n' "${__roombox[0]:?}" "${__roombox[4]}" "${__roombox[3]:?}" >&13; )loop"
     R"loop(builtin mapfile -t -n 1 -u 13 __roombox && [[ ${__roombox-} ]] || builtin exit 1; do )loop"
     R"loop(builtin mapfile -d '' -t __roombox </proc/self/fd/14; )loop"
-    R"loop(builtin eval "${__roombox[1]}" <"${__roombox[2]}" >|/proc/self/fd/15 )loop"
-    R"loop(2>|/proc/self/fd/$((__roombox[3]=16)); done; done; } )loop"
+    R"loop(builtin eval -- "${__roombox[1]}" <"${__roombox[2]}" >|/proc/self/fd/15 )loop"
+    R"loop(2>|"/proc/self/fd/$((__roombox[3]=16))"; done; done; } )loop"
     R"loop(</dev/null >/dev/null 2>/dev/null 50<&- 51<&- 52<&- 53<&- 54<&-)loop";
 
 Error to_error(const sys::Failure& failure) {

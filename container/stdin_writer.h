@@ -32,6 +32,9 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
   /// Ends it at once; for the end of the execution.
   void abort();
 
+  /// Bytes that wait to be read.
+  std::size_t queued() const { return queued_ - written_; }
+
   /// Whether nothing more can be written.
   bool is_closed() const { return closing_ || !pipe_.is_open(); }
 

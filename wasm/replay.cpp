@@ -27,7 +27,8 @@ std::string_view stored(const ExecutionView& execution, Stream stream) {
 /// What is stored of a log, in order.
 class StoredLog {
  public:
-  explicit StoredLog(const ExecutionView& execution) : total_(execution.total) {
+  explicit StoredLog(const ExecutionView& execution)
+      : total_(execution.total), truncated_(execution.truncated) {
     for (const Stream stream : kStreams) rest_[index(stream)] = stored(execution, stream);
     take_runs(execution.runs);
     if (known_ == 0 && (execution.out.empty() || execution.err.empty())) {
@@ -47,6 +48,9 @@ class StoredLog {
   bool complete() const { return complete_; }
 
   std::uint64_t total() const { return total_; }
+
+  /// Whether what is stored has gaps.
+  bool truncated() const { return truncated_; }
 
  private:
   static std::size_t index(Stream stream) { return static_cast<std::size_t>(stream); }
@@ -71,6 +75,7 @@ class StoredLog {
   std::vector<Piece> pieces_;
   std::uint64_t known_ = 0;
   std::uint64_t total_;
+  bool truncated_;
   bool complete_ = false;
 };
 
@@ -79,8 +84,10 @@ enum class Place { Output, End, Over, Unknown };
 
 Place place_of(std::uint64_t after, const StoredLog& log) {
   constexpr std::uint64_t kTails = 2;  // units of streams that end in the middle of a character, at most
-  if (after <= sse::kStartId + log.known()) return Place::Output;
   const std::uint64_t all = sse::kStartId + log.total();
+  // Who has seen something is to get all that follows; the beginning alone is told as what it is.
+  if (log.truncated() && after > sse::kStartId && after < all) return Place::Unknown;
+  if (after <= sse::kStartId + log.known()) return Place::Output;
   if (after == all) return Place::End;
   if (after < all || after > all + kTails + 1) return Place::Unknown;
   return log.complete() ? Place::End : Place::Over;
@@ -213,7 +220,9 @@ ReplayState append_attached(std::string& out, const ExecutionView& execution, co
   const std::uint64_t seen = after < sse::kStartId ? 0 : after - sse::kStartId;
   FieldWriter messages(out);
   if (channels && dialect == Dialect::Rooms) {
-    messages.text("text", attach::start_message(execution.id, sandbox_name, seen + sse::kStartId));
+    messages.text("text", attach::start_message(
+                              execution.id, sandbox_name, seen + sse::kStartId,
+                              execution.truncated ? attach::Replay::Truncated : attach::Replay::Whole));
   }
   if (place == Place::Output) append_pieces(messages, log, seen, framing);
   if (channels) messages.text("binary", attach::replay_end_message());

@@ -206,6 +206,20 @@ TEST_F(AttachTest, IsRefusedWithoutTheToken) {  // 39
   EXPECT_THAT(refused.body, HasSubstr("unauthorized"));
 }
 
+TEST_F(AttachTest, IsHeardAndSeenToLeaveWhileItsInputWaits) {
+  const auto id = detach("echo ready; exec sleep 60", {{"max_run_after_disconnect_ms", 0}});
+  auto client = attach(id);
+  client.read_until("ready\n");
+  client.type(std::string(1'500'000, 'x'));
+  client.drop();
+  EXPECT_EQ(awaited_status(id), "cancelled");
+  auto other = attach(detach("echo ready; exec sleep 60"));
+  other.read_until("ready\n");
+  other.type(std::string(1'500'000, 'x'));
+  other.control(R"({"type":"signal","signal":"SIGTERM"})");
+  EXPECT_EQ(join(other.read_all(), "3"), std::string("\0\0\0\x8f", 4));
+}
+
 TEST_F(AttachTest, SendsSignals) {
   auto client = attach(detach("trap 'echo got int; exit 4' INT; echo ready; while :; do sleep 0.01; done"));
   client.read_until("ready\n");

@@ -203,19 +203,18 @@ TEST(Replay, TellsWhatIsStoredOfATruncatedExecution) {
   const std::string order = runs.encoded();
   view.runs = order;
   const std::uint64_t known = out.size() + 2;
-  for (std::uint64_t after : {std::uint64_t{0}, std::uint64_t{3}, known - 1, known + 1}) {
+  for (std::uint64_t after : {0, 1}) {
     Texts texts;
     const auto events = sse::parse(replay(view, after).text);
     for (const Event& event : events) add(texts, event);
-    const std::size_t skipped = after > 3 ? static_cast<std::size_t>(after) - 3 : 0;
-    EXPECT_TRUE(
-        texts[0] ==
-        std::string(limits::kStoredOutput - 1, 'x').substr(std::min(skipped, limits::kStoredOutput - 1)))
-        << after << " " << texts[0].size();
-    EXPECT_EQ(texts[1], after == 0 ? "e1e2" : "e2") << after;
+    EXPECT_TRUE(texts[0] == std::string(limits::kStoredOutput - 1, 'x')) << after << " " << texts[0].size();
+    EXPECT_EQ(texts[1], "e1e2") << after;
     EXPECT_EQ(events.back().name, "exit");
     EXPECT_EQ(events.back().id, view.total + 2);
   }
+  // Who has seen some of it would not see where the gap is.
+  for (std::uint64_t after : {std::uint64_t{2}, std::uint64_t{3}, known - 1, known + 1})
+    EXPECT_EQ(replay(view, after).state, ReplayState::Lost) << after;
   EXPECT_EQ(replay(view, known + 2).state, ReplayState::Lost);
   EXPECT_EQ(replay(view, view.total).state, ReplayState::Lost);
   EXPECT_EQ(sse::parse(replay(view, view.total + 1).text).size(), 1u);

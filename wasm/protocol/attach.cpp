@@ -101,12 +101,14 @@ std::string replay_end_message() {
 }
 
 std::string start_message(std::string_view execution_id, std::string_view sandbox_name,
-                          std::uint64_t sequence) {
+                          std::uint64_t sequence, Replay replay) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("type").string("start").key("id").string(execution_id);
   json.key("sandboxName").string(sandbox_name);
-  json.key("sequence").integer(static_cast<std::int64_t>(sequence)).end_object();
+  json.key("sequence").integer(static_cast<std::int64_t>(sequence));
+  if (replay == Replay::Truncated) json.key("truncated").boolean(true);
+  json.end_object();
   return text;
 }
 

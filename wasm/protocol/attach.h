@@ -47,8 +47,12 @@ std::string replay_end_message();
 /// `{"type":"start","id":…,"sandboxName":…,"sequence":…}`: the client's output begins after that sequence
 /// number, which is an event id of the execution (sse.h). With the number of bytes that came since it makes
 /// the `after` with which a client that lost the line goes on.
+enum class Replay {
+  Whole,      ///< Nothing is missing from there on.
+  Truncated,  ///< Of an ended execution, only the beginning of its output is kept: `"truncated":true`.
+};
 std::string start_message(std::string_view execution_id, std::string_view sandbox_name,
-                          std::uint64_t sequence);
+                          std::uint64_t sequence, Replay replay = Replay::Whole);
 
 /// What a client asks for with a text message.
 struct Control {
