@@ -160,6 +160,7 @@ void AgentApi::start(ExchangePtr exchange, ExecRequest exec) {
 
   const Mode mode = exec.mode;
   const ExecutionPtr execution = engine_.start(std::move(exec), std::move(id));
+  if (request.header(agent_api::kNextHeader) == agent_api::kAttachesNext) execution->await_client();
   // Each of the two ways to an answer drops the exchange of the other.
   const auto unanswered = std::make_shared<ExchangePtr>(exchange);
   if (mode != Mode::Plain) {

@@ -176,9 +176,19 @@ bool Execution::resize(TerminalSize size) {
   return ::ioctl(pipe(Stream::Stdout).descriptor.native_handle(), TIOCSWINSZ, &cells) == 0;
 }
 
+void Execution::await_client() {
+  first_client_ =
+      std::make_unique<LogReader>(log_, log_.begin(), LogReader::Pace::Reader, limits::kStreamBehind, [] {});
+  disconnected_.expires_after(limits::kFirstClient);
+  disconnected_.async_wait([self = shared_from_this()](boost::system::error_code cancelled) {
+    if (!cancelled) self->first_client_.reset();
+  });
+}
+
 std::shared_ptr<void> Execution::attach() {
   ++attached_;
   disconnected_.cancel();
+  first_client_.reset();
   return {nullptr, [weak = weak_from_this()](std::nullptr_t) {
             if (const auto self = weak.lock()) self->detach();
           }};
@@ -319,6 +329,7 @@ void Execution::end() {
   if (std::exchange(ended_, true)) return;
   timer_.cancel();
   disconnected_.cancel();
+  first_client_.reset();
   for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
     if (!pipes_[static_cast<std::size_t>(stream)]) continue;
     read(stream);  // what a killed tree left behind; the pipe holds no more than a turn reads

@@ -84,6 +84,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
   /// command may have to end some time later: ExecRequest::max_run_after_disconnect.
   [[nodiscard]] std::shared_ptr<void> attach();
 
+  /// Has the command wait for its first client once it is so far ahead that it would miss output; for a
+  /// while.
+  void await_client();
+
   /// How many clients are attached.
   std::size_t attached() const { return attached_; }
 
@@ -141,13 +145,14 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::optional<std::chrono::milliseconds> duration_;
 
   asio::steady_timer timer_;         ///< Of its timeout; once its shell has exited, of its terminal's end.
-  asio::steady_timer disconnected_;  ///< Since the last attached client has left.
+  asio::steady_timer disconnected_;  ///< Since the last attached client has left, or the first is awaited.
   std::size_t attached_ = 0;
   std::optional<asio::posix::stream_descriptor> launched_;
   std::function<void()> settle_launch_;       ///< Learns how the launch went, once.
   std::array<std::optional<Pipe>, 2> pipes_;  ///< Of a terminal the first alone.
   std::shared_ptr<StdinWriter> stdin_;
   OutputLog log_;
+  std::unique_ptr<LogReader> first_client_;  ///< Holds the place of one that is awaited.
   LaunchPtr launch_;
   pid_t pid_ = 0;
   Tree tree_;

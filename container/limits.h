@@ -61,6 +61,9 @@ inline constexpr int kFollowedLinks = 40;
 /// knows within a second.
 inline constexpr std::chrono::milliseconds kPing = 250ms;
 
+/// How long a command waits for a client that said that it would attach.
+inline constexpr std::chrono::seconds kFirstClient = 5s;
+
 /// How long an attached client may be silent before it is pinged; after as long again it counts as gone.
 inline constexpr std::chrono::seconds kWebSocketPing = 30s;
 

@@ -72,6 +72,15 @@ Decision start(const Call& call) {
   return exec_in_mode(call, Mode::Detach);
 }
 
+/// The SDK's client attaches to what it has started.
+Decision open_session(const Call& call) {
+  Decision decision = start(call);
+  if (auto* const forward = std::get_if<Forward>(&decision)) {
+    forward->headers.emplace_back(agent_api::kNextHeader, agent_api::kAttachesNext);
+  }
+  return decision;
+}
+
 Decision open_terminal(const Call& call) {
   if (auto error = check_json_headers(call.request)) return refuse(call, *error);
   if (!call.request.body) return ReadBody{limits::kBody};
@@ -226,7 +235,7 @@ constexpr std::array<Route, 43> kRoutes = {{
     {kV1, "GET", "/v1/sandboxes/{id}/files", get_file},
     {kV1, "PUT", "/v1/sandboxes/{id}/files", put_file},
     {kV1, "DELETE", "/v1/sandboxes/{id}/files", delete_file},
-    {kSdk, "POST", "/api/sandboxes/{id}/exec", start},
+    {kSdk, "POST", "/api/sandboxes/{id}/exec", open_session},
     {kSdk, "GET", "/api/sandboxes", rooms},
     {kSdk, "POST", "/api/sandboxes", create},
     {kSdk, "GET", "/api/sandboxes/{id}", status},

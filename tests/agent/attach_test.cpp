@@ -135,6 +135,16 @@ TEST_F(AttachTest, GoesOnExactlyWhereItWas) {
   EXPECT_EQ(all, numbers(100'000));
 }
 
+TEST_F(AttachTest, MissesNothingIfItSaidThatItWouldCome) {
+  const std::string id = "exec_awaited";
+  call(post(R"({"cmd":"seq 1 400000","detach":true})",
+            "Roombox-Execution: " + id + "\r\nRoombox-Next: attach\r\n"));
+  std::this_thread::sleep_for(300ms);  // the time in which it would have written all of it
+  const auto messages = attach(id).read_all();
+  EXPECT_TRUE(join(messages, "1") == numbers(400'000));
+  EXPECT_EQ(join(messages, "3"), kExit0);
+}
+
 TEST_F(AttachTest, ThatDoesNotReadIsDroppedAlone) {
   const auto id = detach("read -r; head -c 30000000 /dev/zero | tr '\\0' a; echo done");
   auto idle = attach(id), reading = attach(id);

@@ -101,6 +101,12 @@ describe("exec.start", () => {
     expect(said).toEqual({ out: "out\n", err: "err\n", exits: [5], scrollbackEnds: 1 });
   });
 
+  it("misses nothing of a command that writes much at once", async () => {
+    const { session, said } = await start("seq 1 400000");
+    expect(await session.done).toBe(0);
+    expect(said.out).toBe(Array.from({ length: 400_000 }, (_, i) => `${i + 1}\n`).join(""));
+  });
+
   it("takes arguments as they are", async () => {
     const { session, said } = await start("printf", { args: ["%s\n", "a b", "$HOME", "é'\""] });
     expect(await session.done).toBe(0);

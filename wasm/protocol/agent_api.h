@@ -89,6 +89,11 @@ inline constexpr std::string_view kExecutionHeader = "Roombox-Execution";
 /// whose body does not say.
 inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 
+/// Request header of `POST /executions`: `attach` where the caller attaches next, so that the command waits
+/// for it a while rather than that it misses output.
+inline constexpr std::string_view kNextHeader = "Roombox-Next";
+inline constexpr std::string_view kAttachesNext = "attach";
+
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";
 
