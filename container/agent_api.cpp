@@ -223,8 +223,7 @@ void AgentApi::attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::
     return exchange->respond(to_response(error(ErrorCode::Gone, messages::kPositionLost), caller.dialect));
   const auto at = EventStream::position_after(execution->log(), after);
   const auto attachment = std::make_shared<Attachment>(
-      engine_.io(), execution, Attachment::Client{std::move(caller.sandbox), caller.dialect},
-      after == 0 ? execution->log().begin() : at, framing);
+      engine_.io(), execution, Attachment::Client{std::move(caller.sandbox), caller.dialect}, at, framing);
   attachment->speak_on(exchange->upgrade(attachment));
 }
 

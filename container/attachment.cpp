@@ -73,8 +73,10 @@ WebSocketHandler::Say Attachment::output() {
   const auto most =
       framing_ == Framing::Raw ? limits::kReadChunk : std::min<std::uint64_t>(replay, limits::kReadChunk);
   const auto chunk = reader_.next(most);
-  if (!chunk) reader_.set_pace(LogReader::Pace::Reader);  // it has caught up
-  if (!chunk) return execution_->has_ended() ? end() : Say();
+  if (!chunk) {
+    reader_.set_pace(LogReader::Pace::Reader);  // it has caught up
+    return execution_->has_ended() ? end() : Say();
+  }
   if (framing_ == Framing::Raw) return binary(std::string(chunk->bytes));
   return binary(attach::output_message(chunk->stream, chunk->bytes));
 }

@@ -15,7 +15,7 @@ constexpr std::size_t kHeldBack = 3;
 /// The log's position after an event, whose sequence number counts the start before the bytes and the end
 /// after them.
 std::uint64_t EventStream::position_after(const OutputLog& log, std::uint64_t sequence) {
-  return sequence < sse::kStartId ? 0 : std::min(sequence - sse::kStartId, log.end());
+  return sequence < sse::kStartId ? log.begin() : std::min(sequence - sse::kStartId, log.end());
 }
 
 /// Restores what an earlier connection held back of characters when its last event was the one before `at`.
@@ -34,9 +34,8 @@ EventStream::EventStream(asio::io_context& io, std::shared_ptr<Execution> execut
             [this] {
               if (const auto exchange = client_.exchange.lock()) exchange->wake();
             }),
-      reader_(execution_->log(),
-              after == 0 ? execution_->log().begin() : position_after(execution_->log(), after), pace,
-              limits::kStreamBehind, [this] { wake_(); }),
+      reader_(execution_->log(), position_after(execution_->log(), after), pace, limits::kStreamBehind,
+              [this] { wake_(); }),
       started_(after > 0),
       ping_(io) {
   if (after > 0) prime(events_, execution_->log(), reader_.at());

@@ -40,7 +40,8 @@ class EventStream : public BodySource, public std::enable_shared_from_this<Event
   };
   static Rest rest_after(const Execution& execution, std::uint64_t after);
 
-  /// The log's place after an event, of which `rest_after` says that what follows is kept.
+  /// The log's place after an event, of which `rest_after` says that what follows is kept; after none, the
+  /// first that is kept.
   static std::uint64_t position_after(const OutputLog& log, std::uint64_t sequence);
 
  private:

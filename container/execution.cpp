@@ -29,8 +29,8 @@ Execution::Execution(ExecutionContext context, std::string id, ExecRequest reque
       timer_(context.io),
       disconnected_(context.io),
       log_({limits::kStoredOutput, limits::kKeptOutput, limits::kKeptRuns}) {
-  const auto arguments = std::exchange(request_.args, std::nullopt).value_or(std::vector<std::string>());
-  for (const auto& argument : arguments) arguments_ += argument + '\0';
+  arguments_ = joined_arguments(request_);
+  request_.args.reset();
 }
 
 void Execution::start(SpawnRequest spawn_request) {

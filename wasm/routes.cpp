@@ -31,15 +31,29 @@ std::string seed_of(const ExecRequest& request) {
   execution.mode = request.mode;
   execution.command = request.cmd;
   execution.encoding = request.encoding;
-  std::string arguments;
-  if (request.args) {
-    for (const std::string& argument : *request.args) arguments.append(argument).push_back('\0');
-  }
+  const std::string arguments = joined_arguments(request);
   execution.arguments = arguments;
   execution.shell = request.shell;
   std::string seed;
   append_seed(seed, execution);
   return seed;
+}
+
+/// What comes before a body that must be JSON, and has no other header to be checked: a refusal, or that it
+/// is to be read; none once it is there and may be parsed.
+std::optional<Decision> before_json(const Call& call) {
+  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  return std::nullopt;
+}
+
+/// The same of one that may be absent.
+std::optional<Decision> before_optional_json(const Call& call) {
+  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
+  if (!call.request.body) return ReadBody{limits::kBody};
+  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
+  return std::nullopt;
 }
 
 Decision health(const Call&) {
@@ -82,9 +96,7 @@ Decision open_session(const Call& call) {
 }
 
 Decision open_terminal(const Call& call) {
-  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  if (auto first = before_json(call)) return *std::move(first);
   auto size = parse_terminal_size(*call.request.body);
   if (!size) return refuse(call, invalid_request(std::move(size.error())));
   Forward out = forward(call, "POST", std::string(agent_api::kTerminals));
@@ -135,9 +147,7 @@ Decision sessions(const Call& call) {
 }
 
 Decision resize(const Call& call) {
-  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_body_size(call.request)) return refuse(call, *error);
+  if (auto first = before_json(call)) return *std::move(first);
   auto parsed = parse_terminal_size(*call.request.body);
   if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
   Forward out = forward(call, "POST", agent_api::execution_path(call.subject.execution, agent_api::kResize));
@@ -159,9 +169,7 @@ Decision stdin_bytes(const Call& call) {
 }
 
 Decision kill(const Call& call) {
-  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
+  if (auto first = before_optional_json(call)) return *std::move(first);
   auto parsed = parse_kill_request(*call.request.body);
   if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
   Forward out = forward(call, "POST", agent_api::execution_path(call.subject.execution, agent_api::kKill));
@@ -176,9 +184,7 @@ Decision rooms(const Call& call) {
 }
 
 Decision create(const Call& call) {
-  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
+  if (auto first = before_optional_json(call)) return *std::move(first);
   auto parsed = parse_create_request(*call.request.body, call.subject.dialect);
   if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
   std::string env;

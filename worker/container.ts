@@ -4,6 +4,8 @@ import type { Failure } from "./outcome";
 const decoder = new TextDecoder();
 
 const AGENT_PORT = 8080;
+/** A request that found nobody listening was not sent, so it may be sent again; to a sandbox that dies at each start, not for ever. */
+export const MAX_SENDS = 3;
 /** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
 const FIRST_KNOCK_MS = 2;
 const LAST_KNOCK_MS = 250;

@@ -1,5 +1,5 @@
 import { type Bytes, bytesOf, concat } from "./bytes";
-import { isNotListening, type SandboxContainer } from "./container";
+import { isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
 import { Feed } from "./feed";
 import { type Field, fieldOf, writeFields } from "./fields";
 import { readFrames } from "./frames";
@@ -14,8 +14,6 @@ export const SEED_HEADER = "roombox-seed";
 const KEY_HEADER = "idempotency-key";
 const DIALECT_HEADER = "roombox-dialect";
 
-/** A request that found nobody listening was not sent, so it may be sent again; to a sandbox that dies at each start, not for ever. */
-const MAX_SENDS = 3;
 /** How long a reader of a record waits for the agent before it gets what is stored. */
 const LOOK_MS = 5000;
 

@@ -1,11 +1,8 @@
-import { isNotListening, type SandboxContainer } from "./container";
+import { isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
 import { outcomeReply } from "./outcome";
 
 /** The agent's calls about files: `kFiles` of wasm/protocol/agent_api.h. */
 const PATH = "/files";
-
-/** To a sandbox that dies at each start, not for ever. */
-const MAX_SENDS = 3;
 
 export function isFileCall(request: Request): boolean {
   const { pathname } = new URL(request.url);

@@ -292,6 +292,13 @@ void ExecReader::finish() {
 
 }  // namespace
 
+std::string joined_arguments(const ExecRequest& request) {
+  std::string joined;
+  if (!request.args) return joined;
+  for (const std::string& argument : *request.args) joined.append(argument).push_back('\0');
+  return joined;
+}
+
 Result<ExecRequest, FieldErrors> parse_exec_request(std::string_view body, Dialect dialect, Mode mode) {
   ExecReader reader(dialect, mode);
   FieldErrors errors = reader.read(body);

@@ -35,6 +35,9 @@ struct ExecRequest {
   std::optional<std::chrono::milliseconds> max_run_after_disconnect;
 };
 
+/// The arguments of a program as ExecutionView has them; empty where there are none.
+std::string joined_arguments(const ExecRequest& request);
+
 /// @param mode what the caller waits for, where the dialect's body does not say
 ///
 /// Reads and validates a JSON body (RFC 8259; a leading byte order mark is skipped, a duplicate name
