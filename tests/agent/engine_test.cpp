@@ -17,6 +17,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "tests/agent/engine_fixture.h"
 #include "wasm/protocol/limits.h"
 
 // Promises of an execution, kept by real processes. Names say the promise; numbers in comments are of inputs
@@ -25,38 +26,17 @@
 namespace roombox {
 namespace {
 
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 
-/// An execution as it ended, copied out of the engine.
-struct Ended {
-  Status status = Status::Running;
-  std::optional<int> exit_code;
-  std::optional<std::string> signal;
-  std::string out, err;
-  bool truncated = false;
-  std::optional<Error> error;
-  std::chrono::milliseconds took{0};
-};
-
-class EngineTest : public testing::Test {
+class EngineTest : public EngineFixture {
  protected:
   EngineTest() {
-    std::string root = "/tmp/roombox-test-XXXXXX";
-    if (!::mkdtemp(root.data())) throw std::runtime_error("mkdtemp");
-    ::chmod(root.c_str(), 0755);
-    root_ = root;
     const auto account = *account_for("roombox-test-user", "/tmp");
     const std::string shell = default_shell();
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", secret[] = "ROOMBOX_AGENT_TOKEN=secret";
     char* environment[] = {path, secret, nullptr};
     engine_.emplace(io_,
                     EngineConfig{account, workspace(), shell, base_environment(account, shell, environment)});
-  }
-  ~EngineTest() override {
-    engine_.reset();
-    std::filesystem::remove_all(root_);
   }
 
   /// Processes that live and carry the mark of one of this engine's executions.
@@ -73,40 +53,7 @@ class EngineTest : public testing::Test {
     return count;
   }
 
-  std::string workspace() const { return root_ + "/workspace"; }
-
-  /// Starts a command; `ended` is filled in when it ends.
-  std::shared_ptr<Execution> start(ExecRequest request, std::optional<Ended>& ended) {
-    const auto began = Clock::now();
-    const auto started = engine_->start(std::move(request));
-    started->when_ended([&ended, began](const Execution& execution) {
-      const auto view = execution.view();
-      ended = Ended{view.status,
-                    view.exit_code,
-                    {},
-                    std::string(view.out),
-                    std::string(view.err),
-                    view.truncated,
-                    execution.error(),
-                    std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began)};
-      if (view.signal) ended->signal = std::string(*view.signal);
-    });
-    return started;
-  }
-
-  template <typename Condition>
-  [[nodiscard]] bool run_until(Condition done, Clock::duration limit = 20s) {
-    const auto deadline = Clock::now() + limit;
-    while (!done() && Clock::now() < deadline) io_.run_one_until(deadline);
-    return done();
-  }
-
-  Ended run(ExecRequest request) {
-    std::optional<Ended> ended;
-    start(std::move(request), ended);
-    EXPECT_TRUE(run_until([&] { return ended.has_value(); })) << "it did not end";
-    return ended.value_or(Ended{});
-  }
+  using EngineFixture::run;
   Ended run(std::string command, std::chrono::milliseconds timeout = 10s) {
     return run(request(std::move(command), timeout));
   }
@@ -116,10 +63,6 @@ class EngineTest : public testing::Test {
     request.timeout = timeout;
     return request;
   }
-
-  std::string root_;
-  asio::io_context io_{1};
-  std::optional<Engine> engine_;
 };
 
 TEST_F(EngineTest, AnswersBothStreamsAndTheExitCode) {

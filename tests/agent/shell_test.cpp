@@ -16,6 +16,7 @@
 
 #include "container/engine.h"
 #include "container/limits.h"
+#include "tests/agent/engine_fixture.h"
 
 // Promises of persistent shells, kept by real ones. Names say the promise; the commands are what would break
 // a shell that tells its own bookkeeping from theirs by looking at their text or output.
@@ -23,43 +24,19 @@
 namespace roombox {
 namespace {
 
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 
-/// A call as it ended, copied out of the engine.
-struct Ended {
-  Status status = Status::Running;
-  std::optional<int> exit_code;
-  std::optional<std::string> signal;
-  std::string out, err;
-  bool truncated = false;
-  bool shell_exited = false;
-  std::optional<Error> error;
-  std::chrono::milliseconds took{0};
-};
-
-class ShellTest : public testing::Test {
+class ShellTest : public EngineFixture {
  protected:
-  ShellTest() {
-    std::string root = "/tmp/roombox-shell-test-XXXXXX";
-    if (!::mkdtemp(root.data())) throw std::runtime_error("mkdtemp");
-    ::chmod(root.c_str(), 0755);
-    root_ = root;
-    start_engine(default_shell());
-  }
-  ~ShellTest() override {
-    engine_->kill_all();
-    engine_.reset();
-    std::filesystem::remove_all(root_);
-  }
+  ShellTest() { start_engine(default_shell()); }
+  ~ShellTest() override { engine_->kill_all(); }
 
   void start_engine(const std::string& shell, std::chrono::milliseconds idle = limits::kShellIdle,
                     KillMethod kill = KillMethod::Auto) {
     const auto account = *account_for("roombox-test-user", "/tmp");
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
     char* environment[] = {path, nullptr};
-    EngineConfig config{account, root_ + "/workspace", shell, base_environment(account, shell, environment)};
+    EngineConfig config{account, workspace(), shell, base_environment(account, shell, environment)};
     config.shell_idle = idle;
     config.kill = kill;
     engine_.emplace(io_, std::move(config));
@@ -73,38 +50,7 @@ class ShellTest : public testing::Test {
     return request;
   }
 
-  std::shared_ptr<Execution> start(ExecRequest request, std::optional<Ended>& ended) {
-    const auto began = Clock::now();
-    const auto started = engine_->start(std::move(request));
-    started->when_ended([&ended, began](const Execution& execution) {
-      const auto view = execution.view();
-      ended = Ended{view.status,
-                    view.exit_code,
-                    {},
-                    std::string(view.out),
-                    std::string(view.err),
-                    view.truncated,
-                    view.shell_exited,
-                    execution.error(),
-                    std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began)};
-      if (view.signal) ended->signal = std::string(*view.signal);
-    });
-    return started;
-  }
-
-  template <typename Condition>
-  [[nodiscard]] bool run_until(Condition done, Clock::duration limit = 20s) {
-    const auto deadline = Clock::now() + limit;
-    while (!done() && Clock::now() < deadline) io_.run_one_until(deadline);
-    return done();
-  }
-
-  Ended run(ExecRequest request) {
-    std::optional<Ended> ended;
-    start(std::move(request), ended);
-    EXPECT_TRUE(run_until([&] { return ended.has_value(); })) << "it did not end";
-    return ended.value_or(Ended{});
-  }
+  using EngineFixture::run;
   Ended run(std::string command, std::chrono::milliseconds timeout = 10s) {
     auto in_shell = request(std::move(command));
     in_shell.timeout = timeout;
@@ -125,10 +71,6 @@ class ShellTest : public testing::Test {
     EXPECT_EQ(ended.err, "");
     EXPECT_FALSE(ended.shell_exited);
   }
-
-  std::string root_;
-  asio::io_context io_{1};
-  std::optional<Engine> engine_;
 };
 
 TEST_F(ShellTest, AnswersBothStreamsAndTheStatus) {
