@@ -39,23 +39,6 @@ std::string seed_of(const ExecRequest& request) {
   return seed;
 }
 
-/// What comes before a body that must be JSON, and has no other header to be checked: a refusal, or that it
-/// is to be read; none once it is there and may be parsed.
-std::optional<Decision> before_json(const Call& call) {
-  if (auto error = check_json_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_body_size(call.request)) return refuse(call, *error);
-  return std::nullopt;
-}
-
-/// The same of one that may be absent.
-std::optional<Decision> before_optional_json(const Call& call) {
-  if (auto error = check_body_headers(call.request)) return refuse(call, *error);
-  if (!call.request.body) return ReadBody{limits::kBody};
-  if (auto error = check_optional_json(call.request)) return refuse(call, *error);
-  return std::nullopt;
-}
-
 Decision health(const Call&) {
   return answer(200, "text/plain", "ok");
 }

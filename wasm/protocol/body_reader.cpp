@@ -71,6 +71,21 @@ std::optional<std::int64_t> BodyReader::whole(std::string_view field, double num
   return std::nullopt;
 }
 
+std::optional<std::chrono::milliseconds> BodyReader::seconds(std::string_view field, double number,
+                                                             std::chrono::milliseconds least,
+                                                             std::chrono::milliseconds most) {
+  constexpr double kMilli = 1000;
+  const double ms = number * kMilli;
+  if (ms > static_cast<double>(most.count())) {
+    report_.add(field, messages::kNumberTooBig, {std::to_string(most.count() / 1000)});
+  } else if (ms >= static_cast<double>(least.count())) {
+    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(std::ceil(ms)));
+  } else {  // what is no number too, if there ever were one
+    report_.add(field, messages::kNumberTooSmall, {least.count() == 0 ? "0" : "0.001"});
+  }
+  return std::nullopt;
+}
+
 void BodyReader::accept_member(const BodyField&, std::string&, const JsonValue&) {}
 
 void BodyReader::end(const BodyField&) {}

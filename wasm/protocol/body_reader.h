@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -54,6 +55,12 @@ class BodyReader : private JsonHandler {
   /// A number that is whole and within bounds; else reports what it breaks.
   std::optional<std::int64_t> whole(std::string_view field, double number, std::int64_t least,
                                     std::int64_t most);
+
+  /// A number of seconds within bounds, as milliseconds, where a part of one counts as one: 0 may mean more
+  /// than very little. Else reports what it breaks.
+  std::optional<std::chrono::milliseconds> seconds(std::string_view field, double number,
+                                                   std::chrono::milliseconds least,
+                                                   std::chrono::milliseconds most);
 
  private:
   /// Levels of arrays and objects that a value is inside of.

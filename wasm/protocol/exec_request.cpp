@@ -101,9 +101,6 @@ class ExecReader final : public BodyReader {
   void encoding(std::string_view field, std::string_view text);
   void max_run(std::string_view field, double number);
   void argument(std::string_view field, const JsonValue& value);
-  std::optional<std::chrono::milliseconds> seconds(std::string_view field, double number,
-                                                   std::chrono::milliseconds least,
-                                                   std::chrono::milliseconds most);
   void shell(std::string_view field, std::string& name);
   void check_shell();
   void terminal_side(std::string_view field, std::string_view side, const JsonValue& value);
@@ -209,22 +206,6 @@ void ExecReader::accept_member(const BodyField& field, std::string& name, const 
   if (field.tag == kPty) return terminal_side(field.name, name, value);
   if (field.tag == kArgs) return argument(field.name, value);
   env_.add(report(), field.name, name, value);
-}
-
-/// Seconds as milliseconds; a fraction of one is dropped.
-std::optional<std::chrono::milliseconds> ExecReader::seconds(std::string_view field, double number,
-                                                             std::chrono::milliseconds least,
-                                                             std::chrono::milliseconds most) {
-  constexpr double kMilli = 1000;
-  const double ms = number * kMilli;
-  if (ms < static_cast<double>(least.count())) {
-    report().add(field, messages::kNumberTooSmall, {least.count() == 0 ? "0" : "0.001"});
-  } else if (ms > static_cast<double>(most.count())) {
-    report().add(field, messages::kNumberTooBig, {std::to_string(most.count() / 1000)});
-  } else {
-    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(ms));
-  }
-  return std::nullopt;
 }
 
 void ExecReader::argument(std::string_view field, const JsonValue& value) {
