@@ -26,7 +26,9 @@
 ///   1 ReadBody  limit in bytes: read so much and at most one byte more, then decide again on head and body
 ///   2 Forward   head: sandbox name, then `METHOD path`, then `Name:value` lines; the body to send is the
 ///               caller's own. Body: the seed of a new execution's record (protocol/record.h), empty for
-///               calls on an existing one. The headers are for the object; protocol/agent_api.h has them
+///               calls on an existing one. The headers are for the object; protocol/agent_api.h has them.
+///               Status or limit: 1 where they are added to the caller's own and replace those of the same
+///               names, else 0: the caller's stay behind
 ///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
 ///               of its arguments; edge.h has the operations. Body: its fields (protocol/fields.h). What
 ///               comes of it goes to edge_outcome
@@ -187,7 +189,7 @@ class Writer {
     state_.head.append(forward.method).append(" ").append(forward.path).append("\n");
     append_lines(state_.head, forward.headers);
     state_.body = std::move(forward.seed);
-    finish(kEdgeForward, 0);
+    finish(kEdgeForward, forward.base == Forward::Base::Callers ? 1 : 0);
   }
   void operator()(Ask&& ask) {
     state_.head.append(ask.operation).append("\n").append(ask.sandbox).append("\n");

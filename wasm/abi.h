@@ -8,8 +8,9 @@ extern "C" {
 
 /// On wasm32 six little-endian 32-bit words.
 struct EdgeResult {
-  std::size_t action;           ///< An EdgeAction.
-  std::size_t status_or_limit;  ///< Answer: the HTTP status. ReadBody: the most bytes to read.
+  std::size_t action;  ///< An EdgeAction.
+  /// Answer: the HTTP status. ReadBody: the most bytes to read. Forward: 1 for the caller's headers too.
+  std::size_t status_or_limit;
   const char* head;
   std::size_t head_size;
   const char* body;

@@ -40,6 +40,11 @@ bool is_json(const Request& request) {
   return is_word(media_type(request.content_type.value_or("")), "application/json");
 }
 
+/// Whether a text is one or more visible characters of ASCII.
+bool is_visible(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7F'; });
+}
+
 Error not_json() {
   return {ErrorCode::UnsupportedMediaType, std::string(messages::kNotJson)};
 }
@@ -127,8 +132,7 @@ std::optional<Error> check_optional_json(const Request& request) {
 Result<std::optional<std::string>, Error> idempotency_key(const Request& request) {
   if (!request.idempotency_key) return std::optional<std::string>();
   const std::string_view key = *request.idempotency_key;
-  const bool visible = std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < '\x7F'; });
-  if (key.empty() || key.size() > limits::kIdempotencyKey || !visible) {
+  if (key.size() > limits::kIdempotencyKey || !is_visible(key)) {
     return fault("Idempotency-Key", messages::kIdempotencyKey);
   }
   return std::optional<std::string>(key);
@@ -182,6 +186,20 @@ Result<bool, Error> flag(const Request& request, std::string_view name) {
   const std::string value = decoded_parameter(request, name).value_or("false");
   if (value != "true" && value != "false") return fault(name, messages::kTrueOrFalse);
   return value == "true";
+}
+
+Result<std::optional<std::string>, Error> wait_ms(const Request& request) {
+  const auto wait = decoded_parameter(request, kWaitParameter);
+  if (!wait) return std::optional<std::string>();
+  const auto number = parse_decimal(*wait);
+  const auto most = static_cast<std::uint64_t>(limits::kPortWait.count());
+  if (number && *number <= most) return std::optional(std::to_string(*number));
+  return fault(kWaitParameter, messages::fill(messages::kWait, {std::to_string(most)}));
+}
+
+std::optional<Error> check_request_line(const Request& request) {
+  if (is_visible(request.method) && is_visible(request.url)) return std::nullopt;
+  return fault("url", messages::kUrl);
 }
 
 Result<bool, Error> wants_eof(const Request& request) {

@@ -52,6 +52,15 @@ Result<Headers, Error> page_arguments(const Request& request, Cursor cursor, Sta
 /// Whether the query has a parameter of that name as `true`; absent, it counts as `false`.
 Result<bool, Error> flag(const Request& request, std::string_view name);
 
+/// The parameter of the query by which a call on a port says how long it waits.
+inline constexpr std::string_view kWaitParameter = "wait_ms";
+
+/// For how many milliseconds the query of a call on a port has it wait, if it says.
+Result<std::optional<std::string>, Error> wait_ms(const Request& request);
+
+/// Whether method and URL can go on as they came, in a line.
+std::optional<Error> check_request_line(const Request& request);
+
 /// What the query of a stdin call asks for.
 Result<bool, Error> wants_eof(const Request& request);
 

@@ -23,6 +23,16 @@ struct Home {
 };
 constexpr std::array<Home, 2> kHomes = {{{"/v1", Dialect::V1}, {"/api/sandboxes", Dialect::Sdk}}};
 
+/// What the calls are about whose patterns have a part; all others are about rooms.
+struct Topic {
+  std::string_view part;
+  Subject::Matter matter;
+};
+constexpr std::array<Topic, 4> kTopics = {{{"/exec", Subject::Matter::Commands},
+                                           {"/pty", Subject::Matter::Commands},
+                                           {"/files", Subject::Matter::Files},
+                                           {"/ports", Subject::Matter::Ports}}};
+
 /// Whose errors a path gets, a known one or not.
 Dialect dialect_of(std::string_view path) {
   for (const Home& home : kHomes) {
@@ -96,12 +106,23 @@ std::optional<Place> find_place(std::string_view path) {
 }
 
 /// HEAD is asked for with what answers GET; the host sends no body then.
+bool takes(const Route& route, std::string_view method) {
+  if (route.method == kAnyMethod) return true;
+  return method == "HEAD" ? has_head(route) : route.method == method;
+}
+
 const Route* find_route(std::string_view pattern, std::string_view method) {
-  const bool head = method == "HEAD";
   for (const Route& route : routes()) {
-    if (route.pattern == pattern && (head ? has_head(route) : route.method == method)) return &route;
+    if (route.pattern == pattern && takes(route, method)) return &route;
   }
   return nullptr;
+}
+
+Subject::Matter matter_of(std::string_view pattern) {
+  for (const Topic& topic : kTopics) {
+    if (pattern.find(topic.part) != std::string_view::npos) return topic.matter;
+  }
+  return Subject::Matter::Rooms;
 }
 
 /// The names are empty where the pattern has none, or the path no valid one.
@@ -110,7 +131,7 @@ Subject subject_at(const Place& place, Dialect dialect) {
   const auto execution =
       has_execution(place.pattern) ? parse_execution_id(place.path.execution) : std::nullopt;
   return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or(""),
-          has_files(place.pattern) ? Subject::Matter::Files : Subject::Matter::Commands};
+          matter_of(place.pattern)};
 }
 
 }  // namespace
@@ -128,7 +149,7 @@ Decision decide(const Request& request) {
   if (has_execution(place->pattern) && subject.execution.empty()) {
     return error_answer(no_execution(place->path.execution), dialect);
   }
-  return route->decide({request, subject, place->path.rest});
+  return route->decide({request, subject, place->path.port, place->path.rest});
 }
 
 Subject subject_of(const Request& request) {

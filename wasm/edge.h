@@ -49,21 +49,29 @@ struct ReadBody {
 /// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through. A
 /// body that was not asked for is passed through likewise, as it comes; GET, HEAD and DELETE have none.
 struct Forward {
+  enum class Base {
+    None,    ///< The agent gets `headers` alone.
+    Callers  ///< It gets the caller's own, and `headers` in place of those of the same names.
+  };
+
   std::string sandbox;
   std::string method;
   std::string path;
   Headers headers;
   std::string seed;  ///< Of the record of a new execution (protocol/record.h); empty where there is none.
+  Base base = Base::None;
 };
 
 /// Ask the object of a sandbox, or where none is named what keeps the list of rooms, and word what comes of
 /// it by answer_outcome.
 struct Ask {
-  std::string operation;  ///< `destroy`, `status`, `records`, `record`, `sessions`, `rooms` or `create`.
-  std::string sandbox;    ///< Empty for the last two.
+  /// `destroy`, `status`, `records`, `record`, `sessions`, `sleep`, `wake`, `timeout`, `rooms` or `create`.
+  std::string operation;
+  std::string sandbox;  ///< Empty for the last two.
   /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
-  /// which 18 random lower-case hexadecimal digits make a room id. Absent ones are left out, but for the
-  /// limit.
+  /// which 18 random lower-case hexadecimal digits make a room id; of `create`, `wake` and `timeout`:
+  /// sleep_after_ms, after how many milliseconds without activity the sandbox is to sleep by itself, 0 for
+  /// never. Absent ones are left out, but for the limit.
   Headers arguments;
   std::string fields;  ///< Of `create`: `env`, a NAME=value for all commands of the sandbox, again and again.
 };
@@ -75,10 +83,12 @@ Decision decide(const Request& request);
 
 /// What a request is about, as far as its path is right; no names where it is not.
 struct Subject {
+  enum class Matter { Commands, Files, Ports, Rooms };
+
   Dialect dialect = Dialect::Rooms;
-  std::string sandbox;                                              ///< The name of the sandbox.
-  std::string execution;                                            ///< The id of the execution.
-  enum class Matter { Commands, Files } matter = Matter::Commands;  ///< What a failure is told of.
+  std::string sandbox;               ///< The name of the sandbox.
+  std::string execution;             ///< The id of the execution.
+  Matter matter = Matter::Commands;  ///< What a failure is told of.
 };
 Subject subject_of(const Request& request);
 

@@ -2,7 +2,11 @@
 ///
 ///   deleted, absent        of `destroy`: whether there was anything
 ///   room, created          sandbox; status: absent, starting, running or asleep; created_ms, active_ms (Unix
-///                          ms), where there are such times. `created` is answered with 201
+///                          ms), where there are such times; snapshot_ms, snapshot_bytes of the snapshot of
+///                          its files, if there is one; sleep_after_ms, 0 if it never sleeps by itself;
+///                          sleep_error, why it could not be put to sleep the last time. `created` is
+///                          answered with 201
+///   timeout_set            of `timeout`
 ///   rooms                  `room` again and again, each with the fields of a room; cursor, if there are more
 ///   record                 those of a record (protocol/record.h)
 ///   records                `record` again and again, each with the fields of a record's head (of the
@@ -20,8 +24,9 @@
 ///   position_lost          the events after that id are no longer kept
 ///   key_spent              the record of the execution that the Idempotency-Key came with is no longer kept
 ///   key_reused             the Idempotency-Key came with another body before
-///   start_failed, start_timeout, at_capacity, lost, gone
+///   start_failed, start_timeout, restore_failed, at_capacity, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
+///   sleep_failed           of `sleep`: the room stays awake
 ///   crashed                a fault of the edge itself, and every other name
 
 #include <algorithm>
@@ -70,19 +75,22 @@ struct Failure {
   std::string_view message;
   std::string_view retry_after;  ///< Seconds; empty where trying the same again is no advice.
   Ran ran;
-  std::string_view of_files = {};  ///< The message of a call about files; empty where it is the same.
+  std::string_view of_calls = {};  ///< The message of a call that is no command; empty where it is the same.
 };
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 11> kFailures = {{
+constexpr std::array<Failure, 13> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
-     messages::kFilesStartFailed},
+     messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
-     messages::kFilesStartTimeout},
-    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kFilesAtCapacity},
-    {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kFilesLost},
-    {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kFilesGone},
+     messages::kCallStartTimeout},
+    {"restore_failed", ErrorCode::ExecutionFailed, messages::kRestoreFailed, "", Ran::No,
+     messages::kCallRestoreFailed},
+    {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kCallAtCapacity},
+    {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kCallLost},
+    {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kCallGone},
+    {"sleep_failed", ErrorCode::Unavailable, messages::kSleepFailed, "10", Ran::No},
     {"ended", ErrorCode::Conflict, messages::kEnded, "", Ran::Perhaps},
     {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},
     {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
@@ -104,15 +112,31 @@ const Failure& failure_of(std::string_view outcome, std::string_view otherwise) 
   return found != nullptr ? *found : *find_failure(otherwise);
 }
 
+/// What a call that is no command can say that it left undone.
+std::string_view undone(Subject::Matter matter) {
+  if (matter == Subject::Matter::Files) return messages::kNoFileTouched;
+  return matter == Subject::Matter::Ports ? messages::kNotRelayed : messages::kNothingDone;
+}
+
+std::string message_of(const Failure& failure, Subject::Matter matter) {
+  const bool of_command = matter == Subject::Matter::Commands || failure.of_calls.empty();
+  if (of_command) return std::string(failure.message);
+  return messages::fill(failure.of_calls, {undone(matter)});
+}
+
 Answer answer_failure(const Failure& failure, const Subject& subject) {
-  const bool of_files = subject.matter == Subject::Matter::Files && !failure.of_files.empty();
-  Answer answer = error_answer(failure.code, of_files ? failure.of_files : failure.message, subject.dialect);
+  Answer answer = error_answer(failure.code, message_of(failure, subject.matter), subject.dialect);
   if (!failure.retry_after.empty()) answer.headers.emplace_back("Retry-After", failure.retry_after);
   return answer;
 }
 
 Answer crash(const Subject& subject) {
   return answer_failure(*find_failure("crashed"), subject);
+}
+
+/// The answer without a body.
+Answer nothing() {
+  return {204, {{"Cache-Control", "no-store"}}, {}};
 }
 
 // Rooms.
@@ -149,6 +173,10 @@ struct Room {
   std::string_view status = kRoomStatuses[0];
   std::optional<std::chrono::system_clock::time_point> created_at;
   std::optional<std::chrono::system_clock::time_point> active_at;
+  std::optional<std::chrono::system_clock::time_point> snapshot_at;
+  std::uint64_t snapshot_bytes = 0;
+  std::optional<std::chrono::milliseconds> sleep_after;
+  std::optional<std::string_view> sleep_error;
 };
 
 Room read_room(std::string_view fields) {
@@ -158,6 +186,10 @@ Room read_room(std::string_view fields) {
     if (field->name == "sandbox") room.sandbox = field->value;
     if (field->name == "created_ms") room.created_at = parse_unix_ms(field->value);
     if (field->name == "active_ms") room.active_at = parse_unix_ms(field->value);
+    if (field->name == "snapshot_ms") room.snapshot_at = parse_unix_ms(field->value);
+    if (field->name == "snapshot_bytes") room.snapshot_bytes = parse_decimal(field->value).value_or(0);
+    if (field->name == "sleep_after_ms") room.sleep_after = parse_ms(field->value);
+    if (field->name == "sleep_error") room.sleep_error = field->value;
     if (field->name != "status") continue;
     for (std::string_view status : kRoomStatuses) {
       if (field->value == status) room.status = status;
@@ -179,6 +211,23 @@ void write_sdk_room(JsonWriter& json, const Room& room) {
   json.end_object();
 }
 
+/// How a room sleeps, and what it then wakes from.
+void write_sleep(JsonWriter& json, const Room& room, Dialect dialect) {
+  const bool v1 = dialect == Dialect::V1;
+  json.key("snapshot");
+  if (room.snapshot_at) {
+    json.begin_object().key(v1 ? "created_at" : "createdAt").string(iso_8601(*room.snapshot_at));
+    json.key("bytes").integer(static_cast<std::int64_t>(room.snapshot_bytes)).end_object();
+  } else {
+    json.null();
+  }
+  json.key(v1 ? "sleep_after_ms" : "sleepAfterMs");
+  const auto sleep_after = room.sleep_after.value_or(std::chrono::milliseconds(0));
+  sleep_after.count() > 0 ? json.integer(sleep_after.count()) : json.null();
+  json.key(v1 ? "sleep_error" : "sleepError");
+  room.sleep_error ? json.string(*room.sleep_error) : json.null();
+}
+
 void write_room(JsonWriter& json, const Room& room, Dialect dialect) {
   if (dialect == Dialect::Sdk) return write_sdk_room(json, room);
   const bool v1 = dialect == Dialect::V1;
@@ -191,7 +240,13 @@ void write_room(JsonWriter& json, const Room& room, Dialect dialect) {
   json.key("status").string(room.status);
   write_time(json.key(v1 ? "created_at" : "createdAt"), room.created_at);
   write_time(json.key(v1 ? "last_active_at" : "lastActiveAt"), room.active_at);
+  write_sleep(json, room, dialect);
   json.end_object();
+}
+
+/// Whether a call is answered with an absent room too: our own look at one is, what is done to one is not.
+bool may_be_absent(const Report& report) {
+  return report.subject.dialect == Dialect::Rooms && report.request.method != "POST";
 }
 
 Answer answer_room(const Report& report) {
@@ -199,14 +254,18 @@ Answer answer_room(const Report& report) {
   Room room = read_room(report.fields);
   if (room.sandbox.empty()) room.sandbox = report.subject.sandbox;
   if (room.sandbox.empty()) return crash(report.subject);
-  if (dialect != Dialect::Rooms && room.status == "absent") {
-    return error_answer(ErrorCode::NotFound, messages::fill(messages::kNoSandbox, {room_of(room.sandbox)}),
-                        dialect);
+  if (room.status == "absent" && !may_be_absent(report)) {
+    const auto message = dialect == Dialect::Rooms ? messages::kNoRoom : messages::kNoSandbox;
+    return error_answer(ErrorCode::NotFound, messages::fill(message, {room_of(room.sandbox)}), dialect);
   }
   std::string body;
   JsonWriter json(body);
   write_room(json, room, dialect);
   return json_answer(report.name == "created" ? 201 : 200, std::move(body));
+}
+
+Answer answer_timeout_set(const Report&) {
+  return nothing();
 }
 
 // Lists.
@@ -289,7 +348,7 @@ Answer replay(const Report& report, const Record& record, std::uint64_t after) {
       for (const auto& [name, value] : sse::kHeaders) answer.headers.emplace_back(name, value);
       return answer;
     case ReplayState::Over:
-      return {204, {{"Cache-Control", "no-store"}}, {}};
+      return nothing();
     case ReplayState::Lost:
       break;
   }
@@ -378,11 +437,12 @@ struct Row {
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 14> kRows = {{
+constexpr std::array<Row, 15> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
     {"created", answer_room},
+    {"timeout_set", answer_timeout_set},
     {"rooms", answer_rooms},
     {"record", answer_record},
     {"records", answer_records},

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kRooms = {"{roomID}", "{id}"};
 constexpr std::string_view kExecution = "{executionID}";
+constexpr std::string_view kPort = "{port}";
 constexpr std::string_view kRest = "{path}";
-constexpr std::string_view kFiles = "/files";
 
 /// Takes what is before the first separator off a text, and the separator.
 std::string_view take_until(std::string_view& text, char separator) {
@@ -36,6 +36,14 @@ std::string_view without_origin(std::string_view url) {
   return url.substr(std::min(url.find_first_of("/?#"), url.size()));
 }
 
+/// The query of a URL; none where it has no question mark.
+std::optional<std::string_view> find_query(std::string_view url) {
+  url = without_origin(url);
+  url = url.substr(0, url.find('#'));
+  const std::size_t mark = url.find('?');
+  return mark == std::string_view::npos ? std::nullopt : std::optional(url.substr(mark + 1));
+}
+
 }  // namespace
 
 std::string_view path_of(std::string_view url) {
@@ -44,10 +52,23 @@ std::string_view path_of(std::string_view url) {
 }
 
 std::string_view query_of(std::string_view url) {
-  url = without_origin(url);
-  url = url.substr(0, url.find('#'));
-  const std::size_t mark = url.find('?');
-  return mark == std::string_view::npos ? std::string_view() : url.substr(mark + 1);
+  return find_query(url).value_or(std::string_view());
+}
+
+std::string_view origin_of(std::string_view url) {
+  return url.substr(0, url.size() - without_origin(url).size());
+}
+
+std::string query_without(std::string_view url, std::string_view name) {
+  std::string kept;
+  auto query = find_query(url);
+  while (query) {
+    const std::size_t end = query->find('&');
+    const std::string_view part = query->substr(0, end);
+    if (part.substr(0, part.find('=')) != name) kept.append(kept.empty() ? "?" : "&").append(part);
+    query = end == std::string_view::npos ? std::nullopt : std::optional(query->substr(end + 1));
+  }
+  return kept;
 }
 
 std::optional<std::string_view> parameter(std::string_view query, std::string_view name) {
@@ -74,6 +95,8 @@ std::optional<PathMatch> match(std::string_view pattern, std::string_view path) 
       found.room = segment;
     } else if (expected == kExecution) {
       found.execution = segment;
+    } else if (expected == kPort) {
+      found.port = segment;
     } else if (expected != segment) {
       return std::nullopt;
     }
@@ -89,10 +112,6 @@ bool has_room(std::string_view pattern) {
 
 bool has_execution(std::string_view pattern) {
   return pattern.find(kExecution) != std::string_view::npos;
-}
-
-bool has_files(std::string_view pattern) {
-  return pattern.find(kFiles) != std::string_view::npos;
 }
 
 }  // namespace roombox::edge

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace roombox::edge {
@@ -12,6 +13,14 @@ std::string_view path_of(std::string_view url);
 /// The query of a URL, without its question mark, still encoded; empty where there is none.
 std::string_view query_of(std::string_view url);
 
+/// What comes before the path of an absolute URL: `https://host:port`; empty where a URL begins with its
+/// path.
+std::string_view origin_of(std::string_view url);
+
+/// The query of a URL with its question mark, without the parameters of that name and otherwise as it came,
+/// empty parameters and all; empty where there is no query, or nothing else in it.
+std::string query_without(std::string_view url, std::string_view name);
+
 /// The value of the first parameter of that name in a query, still encoded; none where it is absent, empty
 /// where it has no `=`.
 std::optional<std::string_view> parameter(std::string_view query, std::string_view name);
@@ -20,6 +29,7 @@ std::optional<std::string_view> parameter(std::string_view query, std::string_vi
 struct PathMatch {
   std::string_view room;       ///< Of `{roomID}`, or of `{id}`, as v1 calls it; empty where there is none.
   std::string_view execution;  ///< Of `{executionID}`, likewise.
+  std::string_view port;       ///< Of `{port}`, likewise.
   std::optional<std::string_view> rest;  ///< Of `{path}`: all that is left of the path, with its slashes.
 };
 
@@ -32,8 +42,5 @@ bool has_room(std::string_view pattern);
 
 /// Whether a pattern names an execution.
 bool has_execution(std::string_view pattern);
-
-/// Whether a pattern is of a call about files.
-bool has_files(std::string_view pattern);
 
 }  // namespace roombox::edge

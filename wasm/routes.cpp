@@ -1,15 +1,19 @@
 #include "wasm/routes.h"
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "wasm/agent_call.h"
 #include "wasm/answer.h"
 #include "wasm/checks.h"
 #include "wasm/file_calls.h"
+#include "wasm/port_calls.h"
 #include "wasm/protocol/agent_api.h"
+#include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/create_request.h"
 #include "wasm/protocol/exec_request.h"
 #include "wasm/protocol/execution.h"
@@ -18,6 +22,7 @@
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/terminal.h"
+#include "wasm/protocol/timeout_request.h"
 
 namespace roombox::edge {
 namespace {
@@ -166,6 +171,12 @@ Decision rooms(const Call& call) {
   return Ask{"rooms", {}, *std::move(page), {}};
 }
 
+/// The argument of an Ask that says when a sandbox is to sleep by itself, if that was said.
+Headers sleep_argument(std::optional<std::chrono::milliseconds> after) {
+  if (!after) return {};
+  return {{"sleep_after_ms", std::to_string(after->count())}};
+}
+
 Decision create(const Call& call) {
   if (auto first = before_optional_json(call)) return *std::move(first);
   auto parsed = parse_create_request(*call.request.body, call.subject.dialect);
@@ -173,7 +184,9 @@ Decision create(const Call& call) {
   std::string env;
   FieldWriter fields(env);
   for (const EnvVar& variable : parsed->env) fields.text("env", variable.name + "=" + variable.value);
-  return Ask{"create", {}, {{"prefix", "sbx_"}}, std::move(env)};
+  Headers arguments = sleep_argument(parsed->sleep_after);
+  arguments.emplace_back("prefix", "sbx_");
+  return Ask{"create", {}, std::move(arguments), std::move(env)};
 }
 
 Decision status(const Call& call) {
@@ -182,6 +195,27 @@ Decision status(const Call& call) {
 
 Decision destroy(const Call& call) {
   return Ask{"destroy", call.subject.sandbox, {}, {}};
+}
+
+Decision sleep(const Call& call) {
+  return Ask{"sleep", call.subject.sandbox, {}, {}};
+}
+
+/// A question with the timeout that the body has.
+Decision ask_with_timeout(const Call& call, std::string_view operation, Presence timeout) {
+  auto parsed = parse_timeout_request(*call.request.body, timeout);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  return Ask{std::string(operation), call.subject.sandbox, sleep_argument(*parsed), {}};
+}
+
+Decision wake(const Call& call) {
+  if (auto first = before_optional_json(call)) return *std::move(first);
+  return ask_with_timeout(call, "wake", Presence::Optional);
+}
+
+Decision set_timeout(const Call& call) {
+  if (auto first = before_json(call)) return *std::move(first);
+  return ask_with_timeout(call, "timeout", Presence::Required);
 }
 
 Decision records(const Call& call) {
@@ -198,12 +232,13 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 43> kRoutes = {{
+constexpr std::array<Route, 50> kRoutes = {{
     {kRooms, "GET", "/health", health},
     {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, "GET", "/api/rooms", rooms},
     {kRooms, "GET", "/api/rooms/{roomID}", status},
     {kRooms, "DELETE", "/api/rooms/{roomID}", destroy},
+    {kRooms, "POST", "/api/rooms/{roomID}/sleep", sleep},
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,
@@ -216,11 +251,14 @@ constexpr std::array<Route, 43> kRoutes = {{
     {kRooms, "GET", "/api/rooms/{roomID}/sandbox/files/{path}", get_path},
     {kRooms, "PUT", "/api/rooms/{roomID}/sandbox/files/{path}", put_file},
     {kRooms, "DELETE", "/api/rooms/{roomID}/sandbox/files/{path}", delete_file},
+    {kRooms, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}", relay},
+    {kRooms, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}/{path}", relay},
     {kV1, "POST", "/v1/sandboxes/{id}/exec", exec},
     {kV1, "GET", "/v1/sandboxes", rooms},
     {kV1, "POST", "/v1/sandboxes", create},
     {kV1, "GET", "/v1/sandboxes/{id}", status},
     {kV1, "DELETE", "/v1/sandboxes/{id}", destroy},
+    {kV1, "POST", "/v1/sandboxes/{id}/ports", port_url},
     {kV1, "GET", "/v1/sandboxes/{id}/files", get_file},
     {kV1, "PUT", "/v1/sandboxes/{id}/files", put_file},
     {kV1, "DELETE", "/v1/sandboxes/{id}/files", delete_file},
@@ -229,6 +267,9 @@ constexpr std::array<Route, 43> kRoutes = {{
     {kSdk, "POST", "/api/sandboxes", create},
     {kSdk, "GET", "/api/sandboxes/{id}", status},
     {kSdk, "DELETE", "/api/sandboxes/{id}", destroy},
+    {kSdk, "POST", "/api/sandboxes/{id}/hibernate", sleep},
+    {kSdk, "POST", "/api/sandboxes/{id}/wake", wake},
+    {kSdk, "POST", "/api/sandboxes/{id}/timeout", set_timeout},
     {kSdk, "GET", "/api/sandboxes/{id}/exec", sessions},
     {kSdk, "POST", "/api/sandboxes/{id}/exec/run", exec},
     {kSdk, "POST", "/api/sandboxes/{id}/exec/run-async", start},

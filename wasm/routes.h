@@ -13,12 +13,16 @@ namespace roombox::edge {
 struct Call {
   const Request& request;
   const Subject& subject;                ///< Valid; a name is empty where the pattern has none.
-  std::optional<std::string_view> rest;  ///< What `{path}` stands for in its pattern, still encoded.
+  std::string_view port;                 ///< What `{port}` stands for in its pattern, still encoded.
+  std::optional<std::string_view> rest;  ///< Likewise `{path}`.
 };
 
+/// The method of a call that every method is for, HEAD and unheard-of ones too.
+inline constexpr std::string_view kAnyMethod = "*";
+
 /// One call of the API. A path with several methods has a row for each; GET's is HEAD's too, but for streams.
-/// Room and execution stand for themselves in a pattern as `{roomID}` (in v1 `{id}`) and `{executionID}`, the
-/// rest of a path as `{path}`.
+/// Room, execution and port stand for themselves in a pattern as `{roomID}` (in v1 `{id}`), `{executionID}`
+/// and `{port}`, the rest of a path as `{path}`.
 struct Route {
   enum class Reply { Whole, Stream };  ///< A stream's GET is not HEAD's too: it would wait for the end.
 

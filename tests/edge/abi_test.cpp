@@ -117,7 +117,8 @@ TEST(Abi, WordsOutcomes) {
   EXPECT_EQ(outcome(kExec, "").number, 500u);
   EXPECT_EQ(
       outcome("GET /api/rooms/r", "room\nstatus 7\nrunning").body,
-      R"({"roomID":"r","sandboxName":"sandbox-r","status":"running","createdAt":null,"lastActiveAt":null})");
+      R"({"roomID":"r","sandboxName":"sandbox-r","status":"running","createdAt":null,"lastActiveAt":null,)"
+      R"("snapshot":null,"sleepAfterMs":null,"sleepError":null})");
 }
 
 TEST(Abi, LetsTheBufferBeLargerThanItsContent) {

@@ -152,17 +152,20 @@ TEST(Outcome, TellsOfARoom) {
   EXPECT_EQ(
       answer.body,
       R"({"roomID":"r","sandboxName":"sandbox-r","status":"running","createdAt":"2026-11-30T00:53:20.000Z",)"
-      R"("lastActiveAt":"2026-11-30T00:53:20.001Z"})");
+      R"("lastActiveAt":"2026-11-30T00:53:20.001Z",)"
+      R"("snapshot":null,"sleepAfterMs":null,"sleepError":null})");
   answer = answer_outcome(request, "room\nstatus 6\nabsent");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(
       answer.body,
-      R"({"roomID":"r","sandboxName":"sandbox-r","status":"absent","createdAt":null,"lastActiveAt":null})");
+      R"({"roomID":"r","sandboxName":"sandbox-r","status":"absent","createdAt":null,"lastActiveAt":null,)"
+      R"("snapshot":null,"sleepAfterMs":null,"sleepError":null})");
   request = request_of("GET", "/v1/sandboxes/r");
   answer = answer_outcome(request, room("room", "asleep"));
   EXPECT_EQ(answer.body,
             R"({"object":"sandbox","id":"r","status":"asleep","created_at":"2026-11-30T00:53:20.000Z",)"
-            R"("last_active_at":"2026-11-30T00:53:20.001Z"})");
+            R"("last_active_at":"2026-11-30T00:53:20.001Z",)"
+            R"("snapshot":null,"sleep_after_ms":null,"sleep_error":null})");
   answer = answer_outcome(request, room("room", "absent"));
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(answer.body, R"({"error":{"message":"not found - there is no sandbox r","type":"not_found"}})");
@@ -174,11 +177,12 @@ TEST(Outcome, TellsOfANewRoom) {
   EXPECT_EQ(answer.status, 201);
   EXPECT_EQ(answer.body,
             R"({"object":"sandbox","id":"r","status":"running","created_at":"2026-11-30T00:53:20.000Z",)"
-            R"("last_active_at":"2026-11-30T00:53:20.001Z"})");
+            R"("last_active_at":"2026-11-30T00:53:20.001Z",)"
+            R"("snapshot":null,"sleep_after_ms":null,"sleep_error":null})");
   EXPECT_EQ(answer_outcome(request, "created\nstatus 7\nrunning").status, 500);
   EXPECT_EQ(
       answer_outcome(request, "start_timeout").body,
-      R"({"error":{"message":"the sandbox is still starting; the command did not run, try again in a few )"
+      R"({"error":{"message":"the sandbox is still starting; the call was not carried out, try again in a few )"
       R"(seconds","type":"unavailable"}})");
 }
 
@@ -198,14 +202,18 @@ TEST(Outcome, ListsRooms) {
   EXPECT_EQ(
       answer_outcome(request_of("GET", "/api/rooms"), outcome).body,
       R"({"rooms":[{"roomID":"r","sandboxName":"sandbox-r","status":"running",)"
-      R"("createdAt":"2026-11-30T00:53:20.000Z","lastActiveAt":"2026-11-30T00:53:20.001Z"},)"
-      R"({"roomID":"x","sandboxName":"sandbox-x","status":"absent","createdAt":null,"lastActiveAt":null}],)"
+      R"("createdAt":"2026-11-30T00:53:20.000Z","lastActiveAt":"2026-11-30T00:53:20.001Z",)"
+      R"("snapshot":null,"sleepAfterMs":null,"sleepError":null},)"
+      R"({"roomID":"x","sandboxName":"sandbox-x","status":"absent","createdAt":null,"lastActiveAt":null,)"
+      R"("snapshot":null,"sleepAfterMs":null,"sleepError":null}],)"
       R"("cursor":"5.sandbox-x"})");
   EXPECT_EQ(answer_outcome(request_of("GET", "/api/rooms"), "rooms\n").body, R"({"rooms":[],"cursor":null})");
   EXPECT_EQ(answer_outcome(request_of("GET", "/v1/sandboxes"), outcome).body,
             R"({"object":"list","data":[{"object":"sandbox","id":"r","status":"running",)"
-            R"("created_at":"2026-11-30T00:53:20.000Z","last_active_at":"2026-11-30T00:53:20.001Z"},)"
-            R"({"object":"sandbox","id":"x","status":"absent","created_at":null,"last_active_at":null}],)"
+            R"("created_at":"2026-11-30T00:53:20.000Z","last_active_at":"2026-11-30T00:53:20.001Z",)"
+            R"("snapshot":null,"sleep_after_ms":null,"sleep_error":null},)"
+            R"({"object":"sandbox","id":"x","status":"absent","created_at":null,"last_active_at":null,)"
+            R"("snapshot":null,"sleep_after_ms":null,"sleep_error":null}],)"
             R"("cursor":"5.sandbox-x"})");
 }
 

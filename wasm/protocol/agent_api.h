@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -69,6 +70,13 @@ inline constexpr std::string_view kDirectory = "/files/directory";
 /// `DELETE`: removes a file, or a directory with all that is in it; 204.
 inline constexpr std::string_view kTree = "/files/tree";
 
+/// `/ports/{port}/{path}?{query}`, any method, a WebSocket too: relayed to the server that listens on that
+/// port of the sandbox, as `/{path}?{query}`, path and query as they came. 502 where none listens.
+inline constexpr std::string_view kPorts = "/ports";
+
+/// The agent's own port, on which it relays nothing.
+inline constexpr std::uint16_t kOwnPort = 8080;
+
 /// `GET`, without a token: 200 once the agent takes commands.
 inline constexpr std::string_view kHealth = "/health";
 
@@ -93,6 +101,10 @@ inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 /// for it a while rather than that it misses output.
 inline constexpr std::string_view kNextHeader = "Roombox-Next";
 inline constexpr std::string_view kAttachesNext = "attach";
+
+/// Request header of calls by kPorts: a decimal number, for how many milliseconds a server that does not
+/// listen yet is waited for; none where it is absent.
+inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
 
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";

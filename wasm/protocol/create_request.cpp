@@ -4,6 +4,7 @@
 #include <span>
 
 #include "wasm/protocol/body_reader.h"
+#include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
 
 namespace roombox {
@@ -31,7 +32,10 @@ class CreateReader final : public BodyReader {
  private:
   void accept(const BodyField& field, const JsonValue& value) override {
     if (field.tag == kTemplate && *value.text != "base") report().add(field.name, messages::kTemplate);
-    if (field.tag == kTimeout && value.number < 0) report().add(field.name, messages::kNumberTooSmall, {"0"});
+    if (field.tag == kTimeout) {
+      request_.sleep_after =
+          seconds(field.name, value.number, std::chrono::milliseconds(0), limits::kSleepAfterMax);
+    }
   }
   void accept_member(const BodyField& field, std::string& name, const JsonValue& value) override {
     if (field.tag == kEnv) env_.add(report(), field.name, name, value);

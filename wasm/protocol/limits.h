@@ -73,6 +73,16 @@ inline constexpr std::chrono::milliseconds kTimeoutDefault = 60s;
 /// How long a detached command may go on after its last client has left, if that is bounded at all.
 inline constexpr std::chrono::milliseconds kMaxRunAfterDisconnect = 24h;
 
+/// How long a sandbox may go unused before it sleeps by itself, if that is bounded at all: the platform keeps
+/// the snapshot of one that sleeps for 30 days.
+inline constexpr std::chrono::milliseconds kSleepAfterMax = 30 * 24h;
+
+/// The largest number of a TCP port.
+inline constexpr std::uint16_t kPort = 65535;
+
+/// How long a call for a server in the sandbox may wait for it to listen.
+inline constexpr std::chrono::milliseconds kPortWait = 60s;
+
 /// Columns and rows of a terminal.
 inline constexpr std::int64_t kTerminalCells = 4096;
 

@@ -14,6 +14,10 @@ inline constexpr std::string_view kRoomRequired = "not found - room ID is requir
 inline constexpr std::string_view kSandboxRequired = "not found - sandbox ID is required";
 inline constexpr std::string_view kNoSandbox = "not found - there is no sandbox <id>";
 inline constexpr std::string_view kNoExecution = "not found - the room has no execution <id>";
+inline constexpr std::string_view kNoRoom = "not found - there is no room <id>";
+inline constexpr std::string_view kNoPort =
+    "not found - a port is a whole number from 1 to <limit> without leading zeros, and not <port>, the "
+    "sandbox's own";
 inline constexpr std::string_view kNotFound =
     "not found - no call has this path; docs/api.md has all of them, such as <call>";
 inline constexpr std::string_view kMethodNotAllowed = "method not allowed - only <methods> supported";
@@ -34,20 +38,31 @@ inline constexpr std::string_view kLost =
     "may be lost, the next call starts the sandbox again";
 inline constexpr std::string_view kGone =
     "the room was deleted while the command ran; the next call starts a new, empty sandbox";
+inline constexpr std::string_view kRestoreFailed =
+    "sandbox execution failed: the sandbox's files could not be restored from its snapshot; the command "
+    "did not run, try again, or delete the room to begin anew with the image";
+inline constexpr std::string_view kSleepFailed =
+    "the room could not be saved and stays awake; no file is lost, try again later";
 inline constexpr std::string_view kCrashed = "internal error - the request was not carried out, try again";
 
-// The same, of a call about files.
-inline constexpr std::string_view kFilesStartFailed =
-    "the sandbox could not be started; nothing was read or changed, try again";
-inline constexpr std::string_view kFilesStartTimeout =
-    "the sandbox is still starting; nothing was read or changed, try again in a few seconds";
-inline constexpr std::string_view kFilesAtCapacity =
-    "no sandbox is free at the moment; nothing was read or changed, try again later";
-inline constexpr std::string_view kFilesLost =
-    "the sandbox stopped before the call was done; whether a file was changed is unknown, files may be lost, "
-    "the next call starts the sandbox again";
-inline constexpr std::string_view kFilesGone =
+// The same, of a call that is no command.
+inline constexpr std::string_view kCallStartFailed = "the sandbox could not be started; <undone>, try again";
+inline constexpr std::string_view kCallStartTimeout =
+    "the sandbox is still starting; <undone>, try again in a few seconds";
+inline constexpr std::string_view kCallAtCapacity =
+    "no sandbox is free at the moment; <undone>, try again later";
+inline constexpr std::string_view kCallRestoreFailed =
+    "the sandbox's files could not be restored from its snapshot; <undone>, try again, or delete the room to "
+    "begin anew with the image";
+inline constexpr std::string_view kCallLost =
+    "the sandbox stopped before the call was done; what it did is unknown, files may be lost, the next call "
+    "starts the sandbox again";
+inline constexpr std::string_view kCallGone =
     "the room was deleted before the call was done; the next call starts a new, empty sandbox";
+
+inline constexpr std::string_view kNoFileTouched = "nothing was read or changed";
+inline constexpr std::string_view kNotRelayed = "nothing was passed on";
+inline constexpr std::string_view kNothingDone = "the call was not carried out";
 
 // What became of a call on an execution.
 inline constexpr std::string_view kEnded = "the execution has already ended; its record is unchanged";
@@ -129,6 +144,9 @@ inline constexpr std::string_view kRoomId =
 inline constexpr std::string_view kSandboxId =
     "A sandbox ID has 1 to 64 characters of A-Z a-z 0-9 . _ - and begins and ends with a letter or digit";
 inline constexpr std::string_view kLimit = "Invalid limit: expected a whole number from 1 to <limit>";
+inline constexpr std::string_view kWait = "Invalid wait: expected a whole number from 0 to <limit>";
+inline constexpr std::string_view kUrl =
+    "Invalid URL: expected visible ASCII characters, others percent-encoded";
 inline constexpr std::string_view kCursor = "Invalid cursor: expected the cursor of an earlier answer";
 inline constexpr std::string_view kStatus = "Invalid option: expected one of <names>";
 inline constexpr std::string_view kTrueOrFalse = "Invalid option: expected one of \"true\"|\"false\"";
@@ -184,6 +202,7 @@ inline constexpr std::string_view kMemberWrongType =
     "Invalid input: expected <type>, received <type> (member \"<name>\")";
 inline constexpr std::string_view kSignal =
     "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
+inline constexpr std::string_view kOwnPort = "Port <port> is the sandbox's own";
 inline constexpr std::string_view kTemplate = "Invalid option: expected one of \"base\"";
 inline constexpr std::string_view kControlType =
     "Invalid option: expected one of \"stdin-eof\"|\"resize\"|\"signal\"";

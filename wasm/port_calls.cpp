@@ -1,0 +1,77 @@
+#include "wasm/port_calls.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "wasm/agent_call.h"
+#include "wasm/answer.h"
+#include "wasm/checks.h"
+#include "wasm/protocol/agent_api.h"
+#include "wasm/protocol/decimal.h"
+#include "wasm/protocol/json_writer.h"
+#include "wasm/protocol/limits.h"
+#include "wasm/protocol/messages.h"
+#include "wasm/protocol/port_request.h"
+#include "wasm/protocol/sandbox_name.h"
+#include "wasm/router.h"
+
+namespace roombox::edge {
+namespace {
+
+/// One way to write each port: others would be other URLs of the same server.
+bool is_port(std::string_view text) {
+  const auto port = parse_decimal(text);
+  return port && *port <= limits::kPort && *port != agent_api::kOwnPort && !text.starts_with('0');
+}
+
+Error no_port() {
+  return {ErrorCode::NotFound, messages::fill(messages::kNoPort, {std::to_string(limits::kPort),
+                                                                  std::to_string(agent_api::kOwnPort)})};
+}
+
+/// What of the caller's URL the server does not see, so that it can write links that lead back to it.
+void append_forwarded(Headers& headers, const Call& call) {
+  constexpr std::string_view kScheme = "://";
+  const std::string_view origin = origin_of(call.request.url);
+  if (const std::size_t scheme = origin.find(kScheme); scheme != std::string_view::npos) {
+    headers.emplace_back("X-Forwarded-Proto", origin.substr(0, scheme));
+    headers.emplace_back("X-Forwarded-Host", origin.substr(scheme + kScheme.size()));
+  }
+  std::string_view prefix = path_of(call.request.url);
+  if (call.rest) prefix.remove_suffix(call.rest->size() + 1);
+  headers.emplace_back("X-Forwarded-Prefix", prefix);
+}
+
+}  // namespace
+
+Decision relay(const Call& call) {
+  if (!is_port(call.port)) return refuse(call, no_port());
+  if (auto error = check_request_line(call.request)) return refuse(call, *error);
+  auto wait = wait_ms(call.request);
+  if (!wait) return refuse(call, wait.error());
+  std::string path(agent_api::kPorts);
+  path.append("/").append(call.port).append("/").append(call.rest.value_or(std::string_view()));
+  path.append(query_without(call.request.url, kWaitParameter));
+  Forward out = forward(call, call.request.method, std::move(path));
+  if (*wait) out.headers.emplace_back(agent_api::kWaitHeader, **std::move(wait));
+  append_forwarded(out.headers, call);
+  out.base = Forward::Base::Callers;
+  return out;
+}
+
+Decision port_url(const Call& call) {
+  if (auto first = before_json(call)) return *std::move(first);
+  const auto port = parse_port_request(*call.request.body);
+  if (!port) return refuse(call, invalid_request(port.error()));
+  std::string url(origin_of(call.request.url));
+  url.append("/api/rooms/").append(room_of(call.subject.sandbox)).append("/sandbox/ports/");
+  url.append(std::to_string(*port)).append("/");
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("object").string("port").key("port").integer(*port).key("url").string(url);
+  json.end_object();
+  return json_answer(200, std::move(body));
+}
+
+}  // namespace roombox::edge
