@@ -69,6 +69,19 @@ TEST(Abi, TellsAHostToForward) {
   EXPECT_EQ(result.body, "mode 5\nplaincommand 4\ntrueencoding 4\nutf8");
 }
 
+TEST(Abi, TellsAHostWhoseHeadersToForward) {
+  EXPECT_EQ(decide(kExec, R"({"cmd":"true"})").number, 0u);
+  EXPECT_EQ(decide("GET /api/rooms/r/sandbox/files/a\n").number, 0u);
+  const Result result = decide("PUT https://host:8787/api/rooms/r/sandbox/ports/3000/a?b&wait_ms=5\n");
+  EXPECT_EQ(result.action, kEdgeForward);
+  EXPECT_EQ(result.number, 1u);
+  EXPECT_EQ(result.head,
+            "sandbox-r\nPUT /ports/3000/a?b\nRoombox-Sandbox:sandbox-r\nRoombox-Dialect:rooms\n"
+            "Roombox-Wait:5\nX-Forwarded-Proto:https\nX-Forwarded-Host:host:8787\n"
+            "X-Forwarded-Prefix:/api/rooms/r/sandbox/ports/3000\n");
+  EXPECT_EQ(result.body, "");
+}
+
 TEST(Abi, TellsAHostToAsk) {
   Result result = decide(kDelete);
   EXPECT_EQ(result.action, kEdgeAsk);
@@ -78,6 +91,9 @@ TEST(Abi, TellsAHostToAsk) {
   EXPECT_EQ(result.action, kEdgeAsk);
   EXPECT_EQ(result.head, "records\nsandbox-r\nlimit:5\nstatus:failed\n");
   EXPECT_EQ(decide("GET /v1/sandboxes").head, "rooms\n\nlimit:20\n");
+  EXPECT_EQ(decide("POST /api/rooms/r/sleep\n").head, "sleep\nsandbox-r\n");
+  EXPECT_EQ(decide("POST /api/sandboxes/r/wake\ncontent-type:application/json\n", R"({"timeout":0.5})").head,
+            "wake\nsandbox-r\nsleep_after_ms:500\n");
 }
 
 TEST(Abi, TakesTheHeadersThatCount) {

@@ -175,6 +175,12 @@ constexpr std::string_view kUrls[] = {
     "/v1/sandboxes?limit=100",
     "/v1/sandboxes/sbx_9f2c4a1b8d3e6f0a12",
     "/v1/sandboxes/r/exec",
+    "http://host:8787/api/rooms/r/sandbox/ports/3000/a%20b/?c&wait_ms=17&&d=e#f",
+    "/api/rooms/r/sandbox/ports/65535?wait_ms=60000",
+    "https://host/v1/sandboxes/r/ports",
+    "/api/rooms/room-123/sleep",
+    "/api/sandboxes/r/wake",
+    "/api/sandboxes/r/timeout",
 };
 constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS", ""};
 
@@ -189,7 +195,13 @@ void check_error(const Answer& answer, std::string_view url) {
 // Whatever the URL, the headers and the body: one decision, whose lines have no line breaks of a caller's.
 TEST(Mutation, OfAUrlIsDecidedOn) {
   Dice dice;
-  const std::string_view bodies[] = {"", "{}", R"({"signal":2})", R"({"cmd":"a"})", R"({"command":"a"})"};
+  const std::string_view bodies[] = {"",
+                                     "{}",
+                                     R"({"signal":2})",
+                                     R"({"cmd":"a"})",
+                                     R"({"command":"a"})",
+                                     R"({"port":3000})",
+                                     R"({"timeout":1.5})"};
   for (int count = 0; count < 60'000; ++count) {
     std::string url(kUrls[dice.below(std::size(kUrls))]);
     for (std::size_t rounds = dice.below(3); rounds > 0; --rounds) mutate(url, dice);
@@ -238,8 +250,11 @@ std::vector<std::string> outcomes() {
   append_head(head, view);
   std::string fields = head;
   append_output(fields, view);
-  const std::string room = "sandbox 9\nsandbox-rstatus 7\nrunningcreated_ms 4\n1000active_ms 4\n2000";
-  std::vector<std::string> all = {"deleted", "lost", "no_execution", "room\n" + room, "created\n" + room};
+  const std::string room =
+      "sandbox 9\nsandbox-rstatus 7\nrunningcreated_ms 4\n1000active_ms 4\n2000"
+      "snapshot_ms 4\n3000snapshot_bytes 4\n4096sleep_after_ms 6\n600000sleep_error 1\nx";
+  std::vector<std::string> all = {"deleted",      "lost",           "no_execution",  "timeout_set",
+                                  "sleep_failed", "restore_failed", "room\n" + room, "created\n" + room};
   for (const char* name : {"record\n", "events\n", "result\n"}) {
     all.push_back(name + fields);
     all.push_back(name + fields + "status 6\nfailedoutcome 4\nlost");

@@ -60,6 +60,85 @@ TEST(Edge, DestroysARoomsSandbox) {
   EXPECT_TRUE(ask.arguments.empty());
 }
 
+TEST(Edge, RelaysToAPort) {
+  Request request{};
+  request.method = "REPORT";
+  request.url = "https://rooms.example/api/rooms/r%2D1/sandbox/ports/3000/a%20b//?x=&wait_ms=250&&y";
+  const Forward forward = expect<Forward>(decide(request));
+  EXPECT_EQ(forward.sandbox, "sandbox-r-1");
+  EXPECT_EQ(forward.method, "REPORT");
+  EXPECT_EQ(forward.path, "/ports/3000/a%20b//?x=&&y");
+  EXPECT_EQ(forward.base, Forward::Base::Callers);
+  EXPECT_EQ(forward.seed, "");
+  const Headers expected = {{"Roombox-Sandbox", "sandbox-r-1"},
+                            {"Roombox-Dialect", "rooms"},
+                            {"Roombox-Wait", "250"},
+                            {"X-Forwarded-Proto", "https"},
+                            {"X-Forwarded-Host", "rooms.example"},
+                            {"X-Forwarded-Prefix", "/api/rooms/r%2D1/sandbox/ports/3000"}};
+  EXPECT_EQ(forward.headers, expected);
+}
+
+TEST(Edge, RelaysNothingThatNoRequestLineHas) {
+  Request request{};
+  request.method = "GET";
+  for (std::string_view url : {"/a b", "/a\tb", "/a\x7F", "/a\xC3\xA9", "/?a\rb"}) {
+    const std::string whole = "/api/rooms/r/sandbox/ports/3000" + std::string(url);
+    request.url = whole;
+    EXPECT_EQ(status_of(request), 400) << url;
+  }
+  request.url = "/api/rooms/r/sandbox/ports/3000/";
+  expect<Forward>(decide(request));
+  for (std::string_view method : {"", "GET X", "G\xFF"}) {
+    request.method = method;
+    EXPECT_EQ(status_of(request), 400) << method;
+  }
+}
+
+TEST(Edge, PassesOnTheCallersHeadersToPortsAlone) {
+  Request request{};
+  request.method = "GET";
+  for (std::string_view url :
+       {"/api/rooms/r/sandbox/files/a", "/api/rooms/r/sandbox/executions/exec_1/events",
+        "/v1/sandboxes/r/files?path=/ports/3000/a"}) {
+    request.url = url;
+    EXPECT_EQ(expect<Forward>(decide(request)).base, Forward::Base::None) << url;
+  }
+  EXPECT_EQ(expect<Forward>(decide(exec_call(R"({"cmd":"true"})"))).base, Forward::Base::None);
+}
+
+TEST(Edge, TellsWhereAPortIsReached) {
+  Request request = exec_call(R"({"port":3000})");
+  request.url = "https://rooms.example:8787/v1/sandboxes/sbx%5F1/ports?x";
+  Answer answer = expect<Answer>(decide(request));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(
+      answer.body,
+      R"({"object":"port","port":3000,"url":"https://rooms.example:8787/api/rooms/sbx_1/sandbox/ports/3000/"})");
+  EXPECT_EQ(header(answer.headers, "Cache-Control"), "no-store");
+  request.body.reset();
+  expect<ReadBody>(decide(request));
+}
+
+TEST(Edge, PutsToSleepAndWakes) {
+  Request request{};
+  request.method = "POST";
+  request.url = "/api/rooms/room-123/sleep";
+  Ask ask = expect<Ask>(decide(request));
+  EXPECT_EQ(ask.operation, "sleep");
+  EXPECT_EQ(ask.sandbox, "sandbox-room-123");
+  EXPECT_TRUE(ask.arguments.empty());
+  request.url = "/api/sandboxes/r/wake";
+  expect<ReadBody>(decide(request));
+  request.body = "";
+  ask = expect<Ask>(decide(request));
+  EXPECT_EQ(ask.operation, "wake");
+  EXPECT_TRUE(ask.arguments.empty());
+  request.content_type = "application/json";
+  request.body = R"({"timeout":0})";
+  EXPECT_EQ(header(expect<Ask>(decide(request)).arguments, "sleep_after_ms"), "0");
+}
+
 TEST(Edge, TellsItsHealth) {
   for (std::string_view method : {"GET", "HEAD"}) {
     const Answer answer = answer_to(method, "/health");

@@ -4,16 +4,15 @@
 
 #include <string>
 
+#include "tests/edge/faults.h"
+
 namespace roombox {
 namespace {
 
-/// The signal, or the faults as `field: message` lines.
+/// The signal, or the faults.
 std::string asked(std::string_view body) {
   const auto parsed = parse_kill_request(body);
-  if (parsed) return std::to_string(parsed->signal);
-  std::string lines;
-  for (const FieldError& error : parsed.error()) lines += error.field + ": " + error.message + "\n";
-  return lines;
+  return parsed ? std::to_string(parsed->signal) : lines_of(parsed.error());
 }
 
 TEST(KillRequest, IsSigkillUnlessItSaysOtherwise) {

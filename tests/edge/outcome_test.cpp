@@ -94,6 +94,60 @@ TEST(Outcome, TellsWhatKeptACallAboutFilesFromItsAnswer) {
   }
 }
 
+TEST(Outcome, TellsWhatKeptACallThatIsNoCommandFromItsAnswer) {
+  struct Case {
+    std::string_view method;
+    std::string_view url;
+    std::string_view undone;
+  };
+  constexpr Case kCases[] = {
+      {"PUT", "/api/rooms/r/sandbox/files/a", "nothing was read or changed"},
+      {"PATCH", "/api/rooms/r/sandbox/ports/3000/exec", "nothing was passed on"},
+      {"GET", "/api/rooms/r/sandbox/ports/3000", "nothing was passed on"},
+      {"POST", "/api/rooms/r/sleep", "the call was not carried out"},
+      {"POST", "/api/sandboxes/r/wake", "the call was not carried out"},
+      {"POST", "/api/sandboxes", "the call was not carried out"},
+  };
+  for (const Case& c : kCases) {
+    Request request{};
+    request.method = c.method;
+    request.url = c.url;
+    for (std::string_view outcome : {"start_failed", "start_timeout", "at_capacity", "restore_failed"}) {
+      const std::string body = answer_outcome(request, outcome).body;
+      EXPECT_NE(body.find("; " + std::string(c.undone) + ", try again"), std::string::npos) << body;
+      EXPECT_EQ(body.find("command"), std::string::npos) << body;
+    }
+    for (std::string_view outcome : {"lost", "gone"}) {
+      const std::string body = answer_outcome(request, outcome).body;
+      EXPECT_NE(body.find(" before the call was done; "), std::string::npos) << body;
+      EXPECT_EQ(body.find_first_of("<>"), std::string::npos) << body;
+    }
+  }
+}
+
+TEST(Outcome, TellsThatASnapshotCouldNotBeRestored) {
+  Answer answer = answer_outcome(exec_call(), "restore_failed");
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(
+      answer.body,
+      R"({"error":"sandbox execution failed: the sandbox's files could not be restored from its snapshot; the )"
+      R"(command did not run, try again, or delete the room to begin anew with the image",)"
+      R"("code":"execution_failed"})");
+  EXPECT_EQ(header(answer.headers, "Retry-After"), "");
+}
+
+TEST(Outcome, TellsThatARoomCouldNotBePutToSleep) {
+  Request request{};
+  request.method = "POST";
+  request.url = "/api/rooms/r/sleep";
+  const Answer answer = answer_outcome(request, "sleep_failed\ncause 12\nR2: /x/y/z 5");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(header(answer.headers, "Retry-After"), "10");
+  EXPECT_EQ(answer.body,
+            R"({"error":"the room could not be saved and stays awake; no file is lost, try again later",)"
+            R"("code":"unavailable"})");
+}
+
 TEST(Outcome, DeletesNoRoomWhereThePathNamesNone) {
   EXPECT_EQ(answer_outcome(deletion("/health"), "deleted").status, 500);
   EXPECT_EQ(answer_outcome(deletion("/api/rooms/-"), "deleted").status, 500);
@@ -169,6 +223,61 @@ TEST(Outcome, TellsOfARoom) {
   answer = answer_outcome(request, room("room", "absent"));
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(answer.body, R"({"error":{"message":"not found - there is no sandbox r","type":"not_found"}})");
+}
+
+TEST(Outcome, TellsHowARoomSleeps) {
+  std::string outcome = room("room", "asleep");
+  FieldWriter(outcome)
+      .number("snapshot_ms", 1'796'000'000'002)
+      .number("snapshot_bytes", 12'345'678'901)
+      .number("sleep_after_ms", 600'000)
+      .text("sleep_error", "no \"space\"");
+  constexpr std::string_view kRooms =
+      R"("snapshot":{"createdAt":"2026-11-30T00:53:20.002Z","bytes":12345678901},)"
+      R"("sleepAfterMs":600000,"sleepError":"no \"space\""})";
+  for (const Request& request :
+       {request_of("GET", "/api/rooms/r"), request_of("POST", "/api/rooms/r/sleep")}) {
+    const Answer answer = answer_outcome(request, outcome);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.body.ends_with(kRooms)) << answer.body;
+  }
+  constexpr std::string_view kV1 =
+      R"("snapshot":{"created_at":"2026-11-30T00:53:20.002Z","bytes":12345678901},)"
+      R"("sleep_after_ms":600000,"sleep_error":"no \"space\""})";
+  const std::string v1 = answer_outcome(request_of("GET", "/v1/sandboxes/r"), outcome).body;
+  EXPECT_TRUE(v1.ends_with(kV1)) << v1;
+  EXPECT_EQ(answer_outcome(request_of("POST", "/api/sandboxes/r/hibernate"), outcome).body,
+            R"({"sandboxID":"r","status":"hibernated","startedAt":"2026-11-30T00:53:20.000Z",)"
+            R"("lastActiveAt":"2026-11-30T00:53:20.001Z"})");
+  outcome = room("room", "running") + "sleep_after_ms 1\n0";
+  EXPECT_TRUE(answer_outcome(request_of("GET", "/api/rooms/r"), outcome)
+                  .body.ends_with(R"("snapshot":null,"sleepAfterMs":null,"sleepError":null})"));
+}
+
+TEST(Outcome, FindsNoRoomToPutToSleepOrWake) {
+  struct Case {
+    std::string_view url;
+    std::string_view body;
+  };
+  constexpr Case kCases[] = {
+      {"/api/rooms/r/sleep", R"({"error":"not found - there is no room r","code":"not_found"})"},
+      {"/api/sandboxes/r/hibernate", R"({"error":"not found - there is no sandbox r","code":"not_found"})"},
+      {"/api/sandboxes/r/wake", R"({"error":"not found - there is no sandbox r","code":"not_found"})"},
+      {"/api/sandboxes/r/timeout", R"({"error":"not found - there is no sandbox r","code":"not_found"})"},
+  };
+  for (const Case& c : kCases) {
+    const Answer answer = answer_outcome(request_of("POST", c.url), room("room", "absent"));
+    EXPECT_EQ(answer.status, 404) << c.url;
+    EXPECT_EQ(answer.body, c.body);
+  }
+  EXPECT_EQ(answer_outcome(request_of("HEAD", "/api/rooms/r"), room("room", "absent")).status, 200);
+}
+
+TEST(Outcome, SaysNothingOfATimeoutThatIsSet) {
+  const Answer answer = answer_outcome(request_of("POST", "/api/sandboxes/r/timeout"), "timeout_set");
+  EXPECT_EQ(answer.status, 204);
+  EXPECT_EQ(answer.body, "");
+  EXPECT_EQ(header(answer.headers, "Cache-Control"), "no-store");
 }
 
 TEST(Outcome, TellsOfANewRoom) {

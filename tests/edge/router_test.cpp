@@ -34,6 +34,38 @@ TEST(PathOf, CutsOriginQueryAndFragment) {
   for (const Case& c : kCases) EXPECT_EQ(path_of(c.url), c.path) << c.url;
 }
 
+TEST(OriginOf, IsWhatComesBeforeThePath) {
+  EXPECT_EQ(origin_of("https://host:8787/a/b?c#d"), "https://host:8787");
+  EXPECT_EQ(origin_of("http://host?a"), "http://host");
+  EXPECT_EQ(origin_of("http://host"), "http://host");
+  EXPECT_EQ(origin_of("/a/http://host/b"), "");
+  EXPECT_EQ(origin_of(""), "");
+}
+
+TEST(QueryWithout, KeepsAllOtherParametersAsTheyCame) {
+  struct Case {
+    std::string_view url;
+    std::string_view kept;
+  };
+  constexpr Case kCases[] = {
+      {"/a", ""},
+      {"/a#?x=1", ""},
+      {"/a?", "?"},
+      {"/a?#b?c", "?"},
+      {"/a?b&c=d", "?b&c=d"},
+      {"http://host?b=/c?d&", "?b=/c?d&"},
+      {"/a?&&=&%zz&&", "?&&=&%zz&&"},
+      {"/a?x", ""},
+      {"/a?x=1&x=2", ""},
+      {"/a?x=1&", "?"},
+      {"/a?&x", "?"},
+      {"/a?&x&", "?&"},
+      {"/a?b&x=1=2&&c", "?b&&c"},
+      {"/a?xx&X&%78&=x", "?xx&X&%78&=x"},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(query_without(c.url, "x"), c.kept) << c.url;
+}
+
 TEST(Match, ComparesSegmentBySegment) {
   constexpr std::string_view kPattern = "/api/rooms/{roomID}/sandbox/exec";
   const auto found = match(kPattern, "/api/rooms/a%2Fb/sandbox/exec");
@@ -84,6 +116,19 @@ TEST(Match, TakesTheRestOfAPath) {
   EXPECT_FALSE(match(kPattern, "/api/rooms/r/sandbox/files"));
   EXPECT_FALSE(match(kPattern, "/api/rooms/r/sandbox/file/a"));
   EXPECT_FALSE(match("/health", "/health")->rest);
+}
+
+TEST(Match, TakesAPort) {
+  constexpr std::string_view kPattern = "/ports/{port}/{path}";
+  const auto found = match(kPattern, "/ports/30%300//a");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->port, "30%300");
+  EXPECT_EQ(found->rest, "/a");
+  EXPECT_FALSE(match(kPattern, "/ports/3000"));
+  const auto alone = match("/ports/{port}", "/ports/");
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->port, "");
+  EXPECT_FALSE(alone->rest);
 }
 
 TEST(HasRoom, SaysWhetherAPatternNamesOne) {
