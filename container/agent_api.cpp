@@ -53,11 +53,11 @@ std::uint64_t last_event_id(const HttpRequest& request) {
 }  // namespace
 
 AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
-    : engine_(engine), file_calls_(files), authorization_(token.empty() ? "" : "Bearer " + token) {}
+    : engine_(engine), file_calls_(files), token_(std::move(token)) {}
 
 HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
   using Known = HttpServer::Verdict::Caller;
-  if (is_authorized(request.header("Authorization")))
+  if (is_authorized(request.header(agent_api::kTokenHeader)))
     return {Known::Known, std::nullopt, FileCalls::body_of(request)};
   if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
     return {Known::Unknown, std::nullopt};
@@ -320,8 +320,8 @@ HttpResponse AgentApi::refusal(unsigned status) {
   }
 }
 
-bool AgentApi::is_authorized(std::string_view credentials) const {
-  return authorization_.empty() || equal_in_constant_time(credentials, authorization_);
+bool AgentApi::is_authorized(std::string_view token) const {
+  return token_.empty() || equal_in_constant_time(token, token_);
 }
 
 }  // namespace roombox

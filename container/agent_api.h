@@ -10,8 +10,7 @@ namespace roombox {
 /// The agent's HTTP interface over its engine: wasm/protocol/agent_api.h.
 class AgentApi {
  public:
-  /// @param token what callers must present as a bearer token; empty where nobody needs to. It keeps the
-  /// sandbox's own
+  /// @param token what callers must present; empty where nobody needs to. It keeps the sandbox's own
   ///              processes, which reach the port too, from starting commands outside the tree that they
   ///              belong to.
   AgentApi(Engine& engine, FileThread& files, std::string token);
@@ -45,11 +44,11 @@ class AgentApi {
   void start(ExchangePtr exchange, ExecRequest request);
   void stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after, LogReader::Pace pace);
   void attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::Framing framing);
-  bool is_authorized(std::string_view credentials) const;
+  bool is_authorized(std::string_view token) const;
 
   Engine& engine_;
   FileCalls file_calls_;
-  const std::string authorization_;
+  const std::string token_;
 };
 
 }  // namespace roombox

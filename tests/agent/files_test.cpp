@@ -279,7 +279,7 @@ TEST_F(FilesTest, HaveNothingOfTheAgentItself) {
   const std::string pid = std::to_string(pid_);
   fs::create_symlink("/proc/self/environ", at("link"));
   fs::create_directory_symlink("/proc/self/root", at("root"));
-  const std::string token = "Authorization: Bearer secret\r\n";
+  const std::string token = "Roombox-Token: secret\r\n";
   for (const std::string& path :
        {std::string("/proc"), "/proc/" + pid + "/environ", std::string("/proc/self/environ"),
         std::string("/proc/self/mem"), std::string("/proc/thread-self/environ"),

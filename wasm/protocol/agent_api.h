@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-/// What edge and object ask of the agent, and how: plain HTTP/1.1 with a bearer token, the caller's own body
-/// passed through untouched, the reply the final one, in the dialect asked for.
+/// What edge and object ask of the agent, and how: plain HTTP/1.1 with the agent's token in kTokenHeader, the
+/// caller's own body passed through untouched, the reply the final one, in the dialect asked for.
 namespace roombox::agent_api {
 
 /// `POST`: run the command of an exec body under the id of kExecutionHeader. 200 with the result as JSON, or
@@ -68,6 +68,9 @@ inline constexpr std::string_view kDirectory = "/files/directory";
 
 /// `DELETE`: removes a file, or a directory with all that is in it; 204.
 inline constexpr std::string_view kTree = "/files/tree";
+
+/// Request header: the agent's token. Not Authorization, which is for the servers in the sandbox.
+inline constexpr std::string_view kTokenHeader = "Roombox-Token";
 
 /// `GET`, without a token: 200 once the agent takes commands.
 inline constexpr std::string_view kHealth = "/health";
