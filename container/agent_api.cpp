@@ -94,7 +94,7 @@ void AgentApi::handle(ExchangePtr exchange) {
 
   const HttpRequest& request = exchange->request();
   const auto path = split_query(request.target).first;
-  if (path == agent_api::kHealth) return exchange->respond({200, "text/plain", "ok"});
+  if (path == agent_api::kHealth) return health(std::move(exchange));
   for (const auto& call : kCalls) {
     if (call.path == path && call.method == request.method) return (this->*call.handle)(std::move(exchange));
   }
@@ -110,6 +110,10 @@ void AgentApi::handle(ExchangePtr exchange) {
     return exchange->respond(to_response(error(ErrorCode::NotFound, message), caller_of(request).dialect));
   }
   exchange->respond(to_response(error(ErrorCode::NotFound, messages::kNoAgentCall), Dialect::Rooms));
+}
+
+void AgentApi::health(ExchangePtr exchange) {
+  exchange->respond({200, "text/plain", "ok", {{std::string(agent_api::kBootHeader), engine_.boot_id()}}});
 }
 
 void AgentApi::version(ExchangePtr exchange) {

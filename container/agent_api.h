@@ -27,6 +27,7 @@ class AgentApi {
   using ExchangePtr = std::shared_ptr<Exchange>;
   using ExecutionPtr = std::shared_ptr<Execution>;
 
+  void health(ExchangePtr exchange);
   void version(ExchangePtr exchange);
   void execute(ExchangePtr exchange);
   void open_terminal(ExchangePtr exchange);

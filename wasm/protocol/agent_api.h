@@ -72,8 +72,9 @@ inline constexpr std::string_view kTree = "/files/tree";
 /// Request header: the agent's token. Not Authorization, which is for the servers in the sandbox.
 inline constexpr std::string_view kTokenHeader = "Roombox-Token";
 
-/// `GET`, without a token: 200 once the agent takes commands.
+/// `GET`, without a token: 200 once the agent takes commands, with the boot id in kBootHeader.
 inline constexpr std::string_view kHealth = "/health";
+inline constexpr std::string_view kBootHeader = "Roombox-Boot";
 
 /// `GET`, without a token: the agent's version and boot id, as JSON.
 inline constexpr std::string_view kVersion = "/version";
