@@ -1,5 +1,6 @@
 #include "container/agent_api.h"
 
+#include <algorithm>
 #include <array>
 
 #include "container/caller.h"
@@ -50,6 +51,14 @@ std::uint64_t last_event_id(const HttpRequest& request) {
   return sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
 }
 
+/// Whether somebody would notice that the call is not answered: the records' reader comes again.
+bool is_activity(const HttpRequest& request) {
+  static constexpr std::array kOthers = {agent_api::kActivity, agent_api::kHealth, agent_api::kVersion,
+                                         agent_api::kRecords, agent_api::kRecordsStored};
+  const auto path = split_query(request.target).first;
+  return std::find(kOthers.begin(), kOthers.end(), path) == kOthers.end();
+}
+
 }  // namespace
 
 AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
@@ -58,7 +67,8 @@ AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
 HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
   using Known = HttpServer::Verdict::Caller;
   if (is_authorized(request.header(agent_api::kTokenHeader)))
-    return {Known::Known, std::nullopt, FileCalls::body_of(request)};
+    return {Known::Known, std::nullopt, FileCalls::body_of(request),
+            is_activity(request) ? being_answered_ : nullptr};
   if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
     return {Known::Unknown, std::nullopt};
   return {Known::Unknown,
@@ -70,13 +80,14 @@ void AgentApi::handle(ExchangePtr exchange) {
     std::string_view method, path;
     void (AgentApi::*handle)(ExchangePtr);
   };
-  static constexpr std::array<Call, 6> kCalls = {{
+  static constexpr std::array<Call, 7> kCalls = {{
       {"POST", agent_api::kExecutions, &AgentApi::execute},
       {"GET", agent_api::kExecutions, &AgentApi::list},
       {"POST", agent_api::kTerminals, &AgentApi::open_terminal},
       {"GET", agent_api::kRecords, &AgentApi::feed_records},
       {"POST", agent_api::kRecordsStored, &AgentApi::forget_records},
       {"GET", agent_api::kVersion, &AgentApi::version},
+      {"GET", agent_api::kActivity, &AgentApi::activity},
   }};
   struct ExecutionCall {
     std::string_view method, verb;
@@ -114,6 +125,11 @@ void AgentApi::handle(ExchangePtr exchange) {
 
 void AgentApi::health(ExchangePtr exchange) {
   exchange->respond({200, "text/plain", "ok", {{std::string(agent_api::kBootHeader), engine_.boot_id()}}});
+}
+
+void AgentApi::activity(ExchangePtr exchange) {
+  const auto calls = static_cast<std::size_t>(being_answered_.use_count()) - 1;
+  exchange->respond({200, "text/plain", std::to_string(engine_.running() + calls)});
 }
 
 void AgentApi::version(ExchangePtr exchange) {

@@ -28,6 +28,7 @@ class AgentApi {
   using ExecutionPtr = std::shared_ptr<Execution>;
 
   void health(ExchangePtr exchange);
+  void activity(ExchangePtr exchange);
   void version(ExchangePtr exchange);
   void execute(ExchangePtr exchange);
   void open_terminal(ExchangePtr exchange);
@@ -50,6 +51,8 @@ class AgentApi {
   Engine& engine_;
   FileCalls file_calls_;
   const std::string token_;
+  /// Shared by each request that is being answered and counts as activity.
+  const std::shared_ptr<const char> being_answered_ = std::make_shared<const char>();
 };
 
 }  // namespace roombox

@@ -38,6 +38,9 @@ class Engine {
   /// Calls back with each that runs.
   void for_each_running(const std::function<void(const Execution&)>& visit) const;
 
+  /// How many run.
+  std::size_t running() const { return running_.size(); }
+
   /// The execution of that id, if it runs or has ended and is not stored yet; or null.
   std::shared_ptr<Execution> find(const std::string& id) const;
 

@@ -160,7 +160,8 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   std::string out_;
   HttpRequest request_;
   std::function<void()> abandoned_;
-  bool answering_ = false;  ///< A request is being handled or its response written.
+  std::shared_ptr<const void> mark_;  ///< The gate's, of this request.
+  bool answering_ = false;            ///< A request is being handled or its response written.
   bool reading_ahead_ = false;
   bool closing_ = false;  ///< Answered for the last time; what comes is thrown away.
   bool known_ = false;
@@ -202,6 +203,7 @@ void Session::on_head() {
     return respond(*std::move(verdict.refusal));
   }
   known_ |= verdict.caller == HttpServer::Verdict::Caller::Known;
+  mark_ = std::move(verdict.mark);
   if (parser_->is_done()) return on_request();
   if (verdict.body == HttpServer::Verdict::Body::Stream) {
     piecewise_.emplace(std::move(*parser_));
@@ -349,6 +351,7 @@ void Session::respond(HttpResponse answer) {
 }
 
 void Session::on_responded(error_code ec, bool keep_alive) {
+  mark_.reset();
   response_.reset();
   parser_.reset();  // a body is not kept while the connection idles
   piecewise_.reset();

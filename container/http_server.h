@@ -106,6 +106,7 @@ class HttpServer {
     std::optional<HttpResponse> refusal;
     /// A whole body is read before the request is handled; a stream is left for Exchange::receive.
     enum class Body { Whole, Stream } body = Body::Whole;
+    std::shared_ptr<const void> mark = nullptr;  ///< Kept until the request has been answered.
   };
   using Gate = std::function<Verdict(const HttpRequest&)>;
   /// Words the server's own refusals: a request that is malformed (400), too large (413) or has too large a

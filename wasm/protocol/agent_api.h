@@ -69,6 +69,11 @@ inline constexpr std::string_view kDirectory = "/files/directory";
 /// `DELETE`: removes a file, or a directory with all that is in it; 204.
 inline constexpr std::string_view kTree = "/files/tree";
 
+/// `GET`: how much is going on, as a decimal number: executions that run, calls that are being answered,
+/// attached WebSockets; this call and those of health, version and records are none. With 0 nobody would
+/// notice a stop.
+inline constexpr std::string_view kActivity = "/activity";
+
 /// Request header: the agent's token. Not Authorization, which is for the servers in the sandbox.
 inline constexpr std::string_view kTokenHeader = "Roombox-Token";
 
