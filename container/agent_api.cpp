@@ -5,6 +5,7 @@
 
 #include "container/caller.h"
 #include "container/event_stream.h"
+#include "container/port_relay.h"
 #include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/field_report.h"
@@ -51,6 +52,10 @@ std::uint64_t last_event_id(const HttpRequest& request) {
   return sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
 }
 
+HttpServer::Verdict::Body body_of(const HttpRequest& request) {
+  return is_port_call(request) ? HttpServer::Verdict::Body::Relayed : FileCalls::body_of(request);
+}
+
 /// Whether somebody would notice that the call is not answered: the records' reader comes again.
 bool is_activity(const HttpRequest& request) {
   static constexpr std::array kOthers = {agent_api::kActivity, agent_api::kHealth, agent_api::kVersion,
@@ -67,8 +72,7 @@ AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
 HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
   using Known = HttpServer::Verdict::Caller;
   if (is_authorized(request.header(agent_api::kTokenHeader)))
-    return {Known::Known, std::nullopt, FileCalls::body_of(request),
-            is_activity(request) ? being_answered_ : nullptr};
+    return {Known::Known, std::nullopt, body_of(request), is_activity(request) ? being_answered_ : nullptr};
   if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
     return {Known::Unknown, std::nullopt};
   return {Known::Unknown,
@@ -109,6 +113,7 @@ void AgentApi::handle(ExchangePtr exchange) {
   for (const auto& call : kCalls) {
     if (call.path == path && call.method == request.method) return (this->*call.handle)(std::move(exchange));
   }
+  if (is_port_call(request)) return relay_to_port(std::move(exchange));
   if (FileCalls::is_one(path)) return file_calls_.handle(std::move(exchange));
   const std::string prefix = std::string(agent_api::kExecutions) + "/";
   const auto rest = path.starts_with(prefix) ? path.substr(prefix.size()) : std::string_view();

@@ -69,13 +69,27 @@ inline constexpr std::string_view kDirectory = "/files/directory";
 /// `DELETE`: removes a file, or a directory with all that is in it; 204.
 inline constexpr std::string_view kTree = "/files/tree";
 
+/// `/ports/{port}/{path}?{query}`, any method, for HTTP or a WebSocket: relayed as `METHOD /{path}?{query}`
+/// to a server in the sandbox, at 127.0.0.1:{port} or else [::1]:{port}, and its answer back, both without
+/// the headers that begin with kOwnHeaders. 404 for a port that is none, or the agent's own; 502 if nothing
+/// listens there for as long as kWaitHeader says, or what does gives no answer of HTTP. The connection is
+/// never used for another request, which would be the server's to read: every answer says so.
+inline constexpr std::string_view kPorts = "/ports/";
+
+/// Request header of kPorts: how many milliseconds to wait for somebody to listen, in decimal; 0 where it is
+/// absent.
+inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
+
 /// `GET`: how much is going on, as a decimal number: executions that run, calls that are being answered,
-/// attached WebSockets; this call and those of health, version and records are none. With 0 nobody would
-/// notice a stop.
+/// attached WebSockets and relayed connections; this call and those of health, version and records are none.
+/// With 0 nobody would notice a stop.
 inline constexpr std::string_view kActivity = "/activity";
 
-/// Request header: the agent's token. Not Authorization, which is for the servers in the sandbox.
+/// Request header: the agent's token. Not Authorization, which is for the servers behind kPorts.
 inline constexpr std::string_view kTokenHeader = "Roombox-Token";
+
+/// What the names of all headers between edge, object and agent begin with.
+inline constexpr std::string_view kOwnHeaders = "Roombox-";
 
 /// `GET`, without a token: 200 once the agent takes commands, with the boot id in kBootHeader.
 inline constexpr std::string_view kHealth = "/health";

@@ -115,6 +115,18 @@ inline constexpr std::string_view kChanged =
 inline constexpr std::string_view kBodyCut = "The body was cut off; nothing was changed";
 inline constexpr std::string_view kRange = "range not satisfiable - <path> has <size> bytes";
 
+// Servers in the sandbox, as the agent finds them.
+inline constexpr std::string_view kNothingListens =
+    "bad gateway - nothing listens on port <port> of the sandbox; start a server "
+    "there, or give wait_ms to wait for one that starts";
+inline constexpr std::string_view kServerLeft =
+    "bad gateway - the server on port <port> closed the connection without an answer";
+inline constexpr std::string_view kServerNotHttp =
+    "bad gateway - the server on port <port> answered with what is no HTTP/1.1, or has too large a header";
+inline constexpr std::string_view kNoPort =
+    "not found - a port is a number from 1 to 65535 without leading zeros";
+inline constexpr std::string_view kOwnPort = "not found - port <port> is the sandbox's own";
+
 // The path, the query and headers.
 inline constexpr std::string_view kPathSlash = "A name in a path cannot contain an encoded slash";
 inline constexpr std::string_view kPathNul = "A path cannot contain a NUL character";
