@@ -256,7 +256,7 @@ void Relay::answer(const ResponseHead& head, std::size_t size) {
   const auto protocol = head.status == kSwitching ? Protocol::WebSocket : Protocol::Http;
   if (protocol == Protocol::WebSocket) {
     if (protocol_ != Protocol::WebSocket) return refuse(messages::kServerNotHttp);
-    body_.reset();
+    body_.reset();  // what came before was dropped: a client says nothing until now (RFC 6455, 4.1)
   }
   is_answered_ = true;
   is_framed_ = has_framed_body(head);

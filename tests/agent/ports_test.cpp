@@ -170,6 +170,54 @@ std::thread echo(Listener& server, std::size_t size) {
   });
 }
 
+TEST_F(PortsTest, PassWhatComesByteByByte) {
+  Listener server;
+  auto client = connect();
+  for (const char byte :
+       request("POST", server.port(), "/slow", "Transfer-Encoding: chunked\r\n") + "2\r\nab\r\n0\r\n\r\nmore")
+    client.send({&byte, 1});
+  {
+    auto peer = server.accept();
+    EXPECT_THAT(peer.receive_head(), StartsWith("POST /slow HTTP/1.1\r\n"));
+    EXPECT_EQ(peer.receive_body(), "ab");
+    for (const char byte : std::string("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\nbody"))
+      peer.send({&byte, 1});
+    EXPECT_EQ(client.receive_head(), "HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(client.receive_bytes(4), "body");
+  }
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(PortsTest, AreCalledManyTimesAtOnceAndLeaveNothingBehind) {
+  const auto open_files = [this] {
+    const auto files = std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = open_files();
+  Listener server;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Client> clients, peers;
+    for (int i = 0; i < 100; ++i) {
+      clients.push_back(connect());
+      clients.back().send(request("GET", server.port(), "/" + std::to_string(i)));
+      peers.push_back(server.accept());
+    }
+    EXPECT_EQ(activity(), clients.size());
+    while (!peers.empty()) {
+      const auto head = peers.back().receive_head();
+      peers.back().send("HTTP/1.1 200 OK\r\n\r\n" + head.substr(0, head.find(" HTTP")));
+      peers.pop_back();
+    }
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      clients[i].receive_head();
+      EXPECT_EQ(clients[i].receive_bytes(100), "GET /" + std::to_string(i));
+    }
+    EXPECT_EQ(activity(), 0u);
+  }
+  const auto left = Clock::now();
+  while (open_files() != before) ASSERT_LT(Clock::now() - left, 5s);
+}
+
 TEST_F(PortsTest, PassBodiesOfManyMegabytesBothWays) {
   std::string body(5 * kMegabyte, '\0');
   for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 7 + i / 251);
