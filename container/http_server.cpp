@@ -370,7 +370,7 @@ void Session::on_responded(error_code ec, bool keep_alive) {
   parser_.reset();  // a body is not kept while the connection idles
   piecewise_.reset();
   sink_.reset();
-  piece_ = {};
+  std::string().swap(piece_);  // what is assigned would keep the room
   answering_ = false;
   if (ec) return close();
   if (!keep_alive) return linger();

@@ -409,6 +409,18 @@ TEST_F(FilesTest, OfManyMegabytesPassWhileMemoryStaysFlat) {
   EXPECT_LT(peak, before + kSlackKib);
 }
 
+TEST_F(FilesTest, LeaveNoMemoryToAConnectionThatIdles) {
+  put(at("a"), std::string(1 << 20, 'x'));
+  const auto before = resident_kib();
+  std::vector<Client> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(connect());
+    clients.back().send(put_request(at("a"), std::string(1 << 20, 'x')));
+    EXPECT_THAT(clients.back().receive(), StartsWith("HTTP/1.1 200 "));
+  }
+  EXPECT_LT(resident_kib(), before + kSlackKib);
+}
+
 TEST_F(FilesTest, AreCutOffWhereTheyBecomeShorter) {
   make("a", std::string(50'000'000, 'x'));
   auto client = connect();
