@@ -1,11 +1,14 @@
 #include "container/port_relay.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/write.hpp>
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,23 +48,39 @@ milliseconds wait_of(const HttpRequest& request) {
   return milliseconds(std::min(asked, most));
 }
 
-/// Bytes on their way in one direction.
+/// Memory of its own pages: what is never used of it is none, and all of it goes back to the system, which
+/// the heap keeps in pieces after many connections at once.
+struct Unmap {
+  static constexpr std::size_t kSize = 2 * limits::kRelayed;
+  void operator()(char* pages) const { ::munmap(pages, kSize); }
+};
+using Pages = std::unique_ptr<char, Unmap>;
+
+Pages make_pages() {
+  void* const pages =
+      ::mmap(nullptr, Unmap::kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  return Pages(static_cast<char*>(pages));
+}
+
+/// Bytes on their way in one direction, in room of kRelayed bytes that it borrows.
 class Buffer {
  public:
-  asio::mutable_buffer room() { return asio::buffer(bytes_.get() + size_, limits::kRelayed - size_); }
-  asio::const_buffer data() const { return asio::buffer(bytes_.get(), size_); }
-  std::string_view view() const { return {bytes_.get(), size_}; }
+  explicit Buffer(char* room) : bytes_(room) {}
+
+  asio::mutable_buffer room() { return asio::buffer(bytes_ + size_, limits::kRelayed - size_); }
+  asio::const_buffer data() const { return asio::buffer(bytes_, size_); }
+  std::string_view view() const { return {bytes_, size_}; }
   bool is_full() const { return size_ == limits::kRelayed; }
   void add(std::size_t size) { size_ += size; }
   void clear() { size_ = 0; }
   void drop_front(std::size_t size) {
     size_ -= size;
-    std::memmove(bytes_.get(), bytes_.get() + size, size_);
+    std::memmove(bytes_, bytes_ + size, size_);
   }
 
  private:
-  // Not initialised: what is never used of it takes no memory.
-  std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(limits::kRelayed);
+  char* const bytes_;
   std::size_t size_ = 0;
 };
 
@@ -138,7 +157,8 @@ class Relay : public std::enable_shared_from_this<Relay> {
   const Protocol protocol_;          ///< What the client asks for.
   std::optional<RelayedBody> body_;  ///< The request's; none once all is the server's, as of a WebSocket.
   std::string head_;                 ///< That is being written, to either side.
-  Buffer from_client_, from_server_;
+  const Pages room_ = make_pages();  ///< For both directions.
+  Buffer from_client_{room_.get()}, from_server_{room_.get() + limits::kRelayed};
   WriteWatch server_write_, client_write_;
   bool is_open_ = false;      ///< The server has the request's head.
   bool is_answered_ = false;  ///< The server has given the response's.

@@ -193,29 +193,34 @@ TEST_F(PortsTest, AreCalledManyTimesAtOnceAndLeaveNothingBehind) {
     const auto files = std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd");
     return std::distance(begin(files), end(files));
   };
-  const auto before = open_files();
+  const auto files_before = open_files();
+  const auto memory_before = resident_kib();
+  const std::string body(60'000, 'x');
+  const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n";
   Listener server;
   for (int round = 0; round < 3; ++round) {
     std::vector<Client> clients, peers;
     for (int i = 0; i < 100; ++i) {
       clients.push_back(connect());
-      clients.back().send(request("GET", server.port(), "/" + std::to_string(i)));
+      clients.back().send(request("PUT", server.port(), "/" + std::to_string(i), length) + body);
       peers.push_back(server.accept());
     }
     EXPECT_EQ(activity(), clients.size());
     while (!peers.empty()) {
       const auto head = peers.back().receive_head();
+      EXPECT_TRUE(peers.back().receive_bytes(body.size()) == body);
       peers.back().send("HTTP/1.1 200 OK\r\n\r\n" + head.substr(0, head.find(" HTTP")));
       peers.pop_back();
     }
     for (std::size_t i = 0; i < clients.size(); ++i) {
       clients[i].receive_head();
-      EXPECT_EQ(clients[i].receive_bytes(100), "GET /" + std::to_string(i));
+      EXPECT_EQ(clients[i].receive_bytes(100), "PUT /" + std::to_string(i));
     }
     EXPECT_EQ(activity(), 0u);
   }
   const auto left = Clock::now();
-  while (open_files() != before) ASSERT_LT(Clock::now() - left, 5s);
+  while (open_files() != files_before) ASSERT_LT(Clock::now() - left, 5s);
+  EXPECT_LT(resident_kib(), memory_before + kSlackKib);
 }
 
 TEST_F(PortsTest, PassBodiesOfManyMegabytesBothWays) {
