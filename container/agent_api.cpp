@@ -1,9 +1,11 @@
 #include "container/agent_api.h"
 
+#include <algorithm>
 #include <array>
 
 #include "container/caller.h"
 #include "container/event_stream.h"
+#include "container/port_relay.h"
 #include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/field_report.h"
@@ -50,15 +52,27 @@ std::uint64_t last_event_id(const HttpRequest& request) {
   return sys::parse<std::uint64_t>(request.header(agent_api::kLastEventIdHeader)).value_or(0);
 }
 
+HttpServer::Verdict::Body body_of(const HttpRequest& request) {
+  return is_port_call(request) ? HttpServer::Verdict::Body::Relayed : FileCalls::body_of(request);
+}
+
+/// Whether somebody would notice that the call is not answered: the records' reader comes again.
+bool is_activity(const HttpRequest& request) {
+  static constexpr std::array kOthers = {agent_api::kActivity, agent_api::kHealth, agent_api::kVersion,
+                                         agent_api::kRecords, agent_api::kRecordsStored};
+  const auto path = split_query(request.target).first;
+  return std::find(kOthers.begin(), kOthers.end(), path) == kOthers.end();
+}
+
 }  // namespace
 
 AgentApi::AgentApi(Engine& engine, FileThread& files, std::string token)
-    : engine_(engine), file_calls_(files), authorization_(token.empty() ? "" : "Bearer " + token) {}
+    : engine_(engine), file_calls_(files), token_(std::move(token)) {}
 
 HttpServer::Verdict AgentApi::judge(const HttpRequest& request) const {
   using Known = HttpServer::Verdict::Caller;
-  if (is_authorized(request.header("Authorization")))
-    return {Known::Known, std::nullopt, FileCalls::body_of(request)};
+  if (is_authorized(request.header(agent_api::kTokenHeader)))
+    return {Known::Known, std::nullopt, body_of(request), is_activity(request) ? being_answered_ : nullptr};
   if (request.target == agent_api::kHealth || request.target == agent_api::kVersion)
     return {Known::Unknown, std::nullopt};
   return {Known::Unknown,
@@ -70,13 +84,14 @@ void AgentApi::handle(ExchangePtr exchange) {
     std::string_view method, path;
     void (AgentApi::*handle)(ExchangePtr);
   };
-  static constexpr std::array<Call, 6> kCalls = {{
+  static constexpr std::array<Call, 7> kCalls = {{
       {"POST", agent_api::kExecutions, &AgentApi::execute},
       {"GET", agent_api::kExecutions, &AgentApi::list},
       {"POST", agent_api::kTerminals, &AgentApi::open_terminal},
       {"GET", agent_api::kRecords, &AgentApi::feed_records},
       {"POST", agent_api::kRecordsStored, &AgentApi::forget_records},
       {"GET", agent_api::kVersion, &AgentApi::version},
+      {"GET", agent_api::kActivity, &AgentApi::activity},
   }};
   struct ExecutionCall {
     std::string_view method, verb;
@@ -94,10 +109,11 @@ void AgentApi::handle(ExchangePtr exchange) {
 
   const HttpRequest& request = exchange->request();
   const auto path = split_query(request.target).first;
-  if (path == agent_api::kHealth) return exchange->respond({200, "text/plain", "ok"});
+  if (path == agent_api::kHealth) return health(std::move(exchange));
   for (const auto& call : kCalls) {
     if (call.path == path && call.method == request.method) return (this->*call.handle)(std::move(exchange));
   }
+  if (is_port_call(request)) return relay_to_port(std::move(exchange));
   if (FileCalls::is_one(path)) return file_calls_.handle(std::move(exchange));
   const std::string prefix = std::string(agent_api::kExecutions) + "/";
   const auto rest = path.starts_with(prefix) ? path.substr(prefix.size()) : std::string_view();
@@ -110,6 +126,15 @@ void AgentApi::handle(ExchangePtr exchange) {
     return exchange->respond(to_response(error(ErrorCode::NotFound, message), caller_of(request).dialect));
   }
   exchange->respond(to_response(error(ErrorCode::NotFound, messages::kNoAgentCall), Dialect::Rooms));
+}
+
+void AgentApi::health(ExchangePtr exchange) {
+  exchange->respond({200, "text/plain", "ok", {{std::string(agent_api::kBootHeader), engine_.boot_id()}}});
+}
+
+void AgentApi::activity(ExchangePtr exchange) {
+  const auto calls = static_cast<std::size_t>(being_answered_.use_count()) - 1;
+  exchange->respond({200, "text/plain", std::to_string(engine_.running() + calls)});
 }
 
 void AgentApi::version(ExchangePtr exchange) {
@@ -320,8 +345,8 @@ HttpResponse AgentApi::refusal(unsigned status) {
   }
 }
 
-bool AgentApi::is_authorized(std::string_view credentials) const {
-  return authorization_.empty() || equal_in_constant_time(credentials, authorization_);
+bool AgentApi::is_authorized(std::string_view token) const {
+  return token_.empty() || equal_in_constant_time(token, token_);
 }
 
 }  // namespace roombox

@@ -10,8 +10,7 @@ namespace roombox {
 /// The agent's HTTP interface over its engine: wasm/protocol/agent_api.h.
 class AgentApi {
  public:
-  /// @param token what callers must present as a bearer token; empty where nobody needs to. It keeps the
-  /// sandbox's own
+  /// @param token what callers must present; empty where nobody needs to. It keeps the sandbox's own
   ///              processes, which reach the port too, from starting commands outside the tree that they
   ///              belong to.
   AgentApi(Engine& engine, FileThread& files, std::string token);
@@ -28,6 +27,8 @@ class AgentApi {
   using ExchangePtr = std::shared_ptr<Exchange>;
   using ExecutionPtr = std::shared_ptr<Execution>;
 
+  void health(ExchangePtr exchange);
+  void activity(ExchangePtr exchange);
   void version(ExchangePtr exchange);
   void execute(ExchangePtr exchange);
   void open_terminal(ExchangePtr exchange);
@@ -45,11 +46,13 @@ class AgentApi {
   void start(ExchangePtr exchange, ExecRequest request);
   void stream(ExchangePtr exchange, ExecutionPtr execution, std::uint64_t after, LogReader::Pace pace);
   void attach(ExchangePtr exchange, ExecutionPtr execution, Attachment::Framing framing);
-  bool is_authorized(std::string_view credentials) const;
+  bool is_authorized(std::string_view token) const;
 
   Engine& engine_;
   FileCalls file_calls_;
-  const std::string authorization_;
+  const std::string token_;
+  /// Shared by each request that is being answered and counts as activity.
+  const std::shared_ptr<const char> being_answered_ = std::make_shared<const char>();
 };
 
 }  // namespace roombox

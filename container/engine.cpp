@@ -95,7 +95,7 @@ std::vector<std::string> merged(const std::vector<std::string>& base, const std:
 Engine::Engine(asio::io_context& io, EngineConfig config)
     : io_(io),
       config_(std::move(config)),
-      boot_id_(random_boot_id()),
+      boot_id_(config_.boot_id.empty() ? random_boot_id() : config_.boot_id),
       reaper_(io),
       trees_(io, config_.kill, sys::read_file("/proc/self/gid_map"), random_value<std::uint32_t>()),
       oom_counter_(trees_.cgroup_path()),

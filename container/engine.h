@@ -21,6 +21,7 @@ struct EngineConfig {
   std::vector<std::string> environment;  ///< What every command gets; see base_environment.
   KillMethod kill = KillMethod::Auto;    ///< How trees are found that are to be killed.
   std::chrono::milliseconds shell_idle = limits::kShellIdle;  ///< How long an unused persistent shell lives.
+  std::string boot_id = {};  ///< Names this life of the sandbox; empty for one of the engine's own.
 };
 
 /// All executions of this sandbox, from their start to their end. Lives in the io_context's thread.
@@ -36,6 +37,9 @@ class Engine {
 
   /// Calls back with each that runs.
   void for_each_running(const std::function<void(const Execution&)>& visit) const;
+
+  /// How many run.
+  std::size_t running() const { return running_.size(); }
 
   /// The execution of that id, if it runs or has ended and is not stored yet; or null.
   std::shared_ptr<Execution> find(const std::string& id) const;

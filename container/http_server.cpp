@@ -114,6 +114,8 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   void receive(std::shared_ptr<BodySink> sink) override;
   void receive_more() override;
   std::weak_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) override;
+  Handover hand_over() override;
+  void hang_up() override { on_responded({}, false); }
   void wake() override;
 
  private:
@@ -160,7 +162,8 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   std::string out_;
   HttpRequest request_;
   std::function<void()> abandoned_;
-  bool answering_ = false;  ///< A request is being handled or its response written.
+  std::shared_ptr<const void> mark_;  ///< The gate's, of this request.
+  bool answering_ = false;            ///< A request is being handled or its response written.
   bool reading_ahead_ = false;
   bool closing_ = false;  ///< Answered for the last time; what comes is thrown away.
   bool known_ = false;
@@ -178,22 +181,28 @@ void Session::read_request() {
                           });
 }
 
+std::string_view view(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
 /// Keeps what is needed of a request's head, whichever parser has it.
 template <typename Message>
 void Session::note(const Message& message) {
-  const auto view = [](auto text) { return std::string_view(text.data(), text.size()); };
   version_ = message.version();
   is_head_ = message.method() == http::verb::head;
   expects_continue_ = beast::iequals(message[http::field::expect], "100-continue");
   // workerd fails on the next response of a connection that has answered to HEAD.
   keep_alive_ = message.keep_alive() && !is_head_;
-  request_ = {view(message.method_string()), view(message.target()), {}, [&message, view](auto name) {
+  request_ = {view(message.method_string()), view(message.target()), {}, [&message](auto name) {
                 return view(message[{name.data(), name.size()}]);
               }};
 }
 
 void Session::on_head() {
   deadline_ = Clock::now() + limits::kHttpTransfer;
+  // Nobody could tell where its body ends (RFC 9112, 6.3), and Beast takes it for one without.
+  const bool is_coded = parser_->get().count(http::field::transfer_encoding) > 0;
+  if (is_coded && !parser_->chunked()) return refuse(http::error::bad_transfer_encoding);
   note(parser_->get());
   auto verdict = server_->gate(request_);
   if (verdict.refusal) {
@@ -202,6 +211,13 @@ void Session::on_head() {
     return respond(*std::move(verdict.refusal));
   }
   known_ |= verdict.caller == HttpServer::Verdict::Caller::Known;
+  mark_ = std::move(verdict.mark);
+  if (verdict.body == HttpServer::Verdict::Body::Relayed) {
+    if (!parser_->is_done()) keep_alive_ = false;  // its body is not read, if it is refused
+    deadline_ = Clock::time_point::max();
+    answering_ = true;
+    return server_->handler(shared_from_this());
+  }
   if (parser_->is_done()) return on_request();
   if (verdict.body == HttpServer::Verdict::Body::Stream) {
     piecewise_.emplace(std::move(*parser_));
@@ -349,11 +365,12 @@ void Session::respond(HttpResponse answer) {
 }
 
 void Session::on_responded(error_code ec, bool keep_alive) {
+  mark_.reset();
   response_.reset();
   parser_.reset();  // a body is not kept while the connection idles
   piecewise_.reset();
   sink_.reset();
-  piece_ = {};
+  std::string().swap(piece_);  // what is assigned would keep the room
   answering_ = false;
   if (ec) return close();
   if (!keep_alive) return linger();
@@ -399,6 +416,19 @@ std::weak_ptr<WebSocket> Session::upgrade(std::shared_ptr<WebSocketHandler> hand
   }
   abandoned_ = nullptr;
   return accept_web_socket(std::move(socket_), message, std::move(handler), shared_from_this());
+}
+
+Handover Session::hand_over() {
+  keep_alive_ = false;
+  HttpHeaders headers;
+  for (const auto& field : parser_->get())
+    headers.emplace_back(view(field.name_string()), view(field.value()));
+  const auto data = buffer_.data();
+  std::string received(static_cast<const char*>(data.data()), data.size());
+  buffer_.clear();
+  std::optional<std::uint64_t> size;
+  if (!parser_->chunked()) size = parser_->content_length().value_or(0);
+  return {socket_, version_, std::move(headers), size, std::move(received)};
 }
 
 void Session::wake() {

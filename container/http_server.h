@@ -22,6 +22,9 @@ struct HttpRequest {
   std::function<std::string_view(std::string_view name)> header;  ///< Empty where the header is absent.
 };
 
+/// Names and values.
+using HttpHeaders = std::vector<std::pair<std::string_view, std::string_view>>;
+
 struct HttpResponse {
   unsigned status;
   std::string content_type;
@@ -61,6 +64,15 @@ class BodySink {
   virtual void cut() = 0;
 };
 
+/// A request that is to be relayed, with the connection that it came by: both are its exchange's.
+struct Handover {
+  asio::ip::tcp::socket& socket;
+  unsigned version;                        ///< Of HTTP: 10 or 11.
+  HttpHeaders headers;                     ///< As they came; those of one name together.
+  std::optional<std::uint64_t> body_size;  ///< None where it comes in chunks.
+  std::string received;                    ///< What has come after the head: the body's, if it has one.
+};
+
 /// One request and its one response. Keep it until it was answered.
 class Exchange {
  public:
@@ -87,6 +99,15 @@ class Exchange {
   /// The request is no longer there afterwards.
   virtual std::weak_ptr<WebSocket> upgrade(std::shared_ptr<WebSocketHandler> handler) = 0;
 
+  /// Hands over the connection of a request that the gate lets in to be relayed, once; it is used for no
+  /// other request then. As long as nothing was written to it, `respond` still answers, with no read pending.
+  /// The headers are there until then.
+  virtual Handover hand_over() = 0;
+
+  /// Ends a connection that was handed over, all of the answer being written, with no read pending. To cut it
+  /// off, close its socket.
+  virtual void hang_up() = 0;
+
   /// Asks a source that said Later again. Does nothing at any other time.
   virtual void wake() = 0;
 
@@ -104,8 +125,10 @@ class HttpServer {
   struct Verdict {
     enum class Caller { Known, Unknown } caller;
     std::optional<HttpResponse> refusal;
-    /// A whole body is read before the request is handled; a stream is left for Exchange::receive.
-    enum class Body { Whole, Stream } body = Body::Whole;
+    /// A whole body is read before the request is handled; a stream is left for Exchange::receive, and a
+    /// relayed one for Exchange::hand_over.
+    enum class Body { Whole, Stream, Relayed } body = Body::Whole;
+    std::shared_ptr<const void> mark = nullptr;  ///< Kept until the request has been answered.
   };
   using Gate = std::function<Verdict(const HttpRequest&)>;
   /// Words the server's own refusals: a request that is malformed (400), too large (413) or has too large a

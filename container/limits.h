@@ -132,6 +132,14 @@ inline constexpr std::chrono::seconds kHttpIdle = 180s;
 /// How long the reader of a stream may take nothing before it counts as gone.
 inline constexpr std::chrono::minutes kHttpStall = 10min;
 
+/// Bytes on their way through a relayed connection, in each direction; and of the head of a server's
+/// response.
+inline constexpr std::size_t kRelayed = 64u << 10;
+
+/// How often a relayed request that waits for somebody to listen on its port tries: no event tells.
+inline constexpr std::chrono::milliseconds kListenerRetryMin = 5ms;
+inline constexpr std::chrono::milliseconds kListenerRetryMax = 100ms;
+
 /// How long a refused client may go on sending before it is cut off.
 inline constexpr std::chrono::seconds kHttpLinger = 5s;
 

@@ -50,23 +50,25 @@ class Termination {
   Engine& engine_;
 };
 
-/// A secret from the environment, gone from it afterwards.
-std::string take_secret(const char* name) {
+/// A variable of the environment that is for the agent alone, gone from it afterwards; empty where it is not
+/// set.
+std::string take_variable(const char* name) {
   const char* value = ::getenv(name);
-  std::string secret = value ? value : "";
+  std::string taken = value ? value : "";
   ::unsetenv(name);
-  return secret;
+  return taken;
 }
 
 int serve(const Options& options) {
   const auto account = account_for(options.user, options.workspace);
   if (!account) throw std::runtime_error("commands do not run as root: name another user with --user");
   const std::string shell = default_shell();
-  const std::string token = take_secret("ROOMBOX_AGENT_TOKEN");
+  const std::string token = take_variable("ROOMBOX_AGENT_TOKEN");
+  std::string boot_id = take_variable("ROOMBOX_BOOT_ID");
 
   asio::io_context io(1);
-  Engine engine(
-      io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ), options.kill});
+  Engine engine(io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ),
+                     options.kill, limits::kShellIdle, std::move(boot_id)});
   FileThread files(io, *account);
   AgentApi api(engine, files, token);
   HttpServer server(

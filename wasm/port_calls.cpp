@@ -8,27 +8,13 @@
 #include "wasm/answer.h"
 #include "wasm/checks.h"
 #include "wasm/protocol/agent_api.h"
-#include "wasm/protocol/decimal.h"
 #include "wasm/protocol/json_writer.h"
-#include "wasm/protocol/limits.h"
-#include "wasm/protocol/messages.h"
-#include "wasm/protocol/port_request.h"
+#include "wasm/protocol/port.h"
 #include "wasm/protocol/sandbox_name.h"
 #include "wasm/router.h"
 
 namespace roombox::edge {
 namespace {
-
-/// One way to write each port: others would be other URLs of the same server.
-bool is_port(std::string_view text) {
-  const auto port = parse_decimal(text);
-  return port && *port <= limits::kPort && *port != agent_api::kOwnPort && !text.starts_with('0');
-}
-
-Error no_port() {
-  return {ErrorCode::NotFound, messages::fill(messages::kNoPort, {std::to_string(limits::kPort),
-                                                                  std::to_string(agent_api::kOwnPort)})};
-}
 
 /// What of the caller's URL the server does not see, so that it can write links that lead back to it.
 void append_forwarded(Headers& headers, const Call& call) {
@@ -46,12 +32,13 @@ void append_forwarded(Headers& headers, const Call& call) {
 }  // namespace
 
 Decision relay(const Call& call) {
-  if (!is_port(call.port)) return refuse(call, no_port());
+  const auto port = parse_port(call.port);
+  if (!port || *port == agent_api::kOwnPort) return refuse(call, no_port());
   if (auto error = check_request_line(call.request)) return refuse(call, *error);
   auto wait = wait_ms(call.request);
   if (!wait) return refuse(call, wait.error());
   std::string path(agent_api::kPorts);
-  path.append("/").append(call.port).append("/").append(call.rest.value_or(std::string_view()));
+  path.append(call.port).append("/").append(call.rest.value_or(std::string_view()));
   path.append(query_without(call.request.url, kWaitParameter));
   Forward out = forward(call, call.request.method, std::move(path));
   if (*wait) out.headers.emplace_back(agent_api::kWaitHeader, **std::move(wait));

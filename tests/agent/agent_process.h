@@ -36,17 +36,17 @@ inline constexpr int kSlackKib = 512 << 10;  // the sanitizer keeps freed memory
 inline constexpr int kSlackKib = 4 << 10;
 #endif
 
-/// A connection to the agent.
+/// A connection to the agent, or from it.
 class Client {
  public:
+  explicit Client(sys::Fd socket) : socket_(std::move(socket)) { limit_waits(); }
   explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    const timeval limit{20, 0};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    limit_waits();
   }
 
   void send(std::string_view bytes) {
@@ -138,6 +138,10 @@ class Client {
   bool is_closed() { return buffer_.empty() && !fill() && buffer_.empty(); }
 
  private:
+  void limit_waits() {
+    const timeval limit{20, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
   bool fill() {
     char bytes[65536];
     const auto size = ::recv(socket_.get(), bytes, sizeof bytes, 0);
@@ -182,7 +186,8 @@ class AgentTest : public testing::Test {
     for (auto& option : options) argv.push_back(option.data());
     argv.push_back(nullptr);
     char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
-    char* environment[] = {path, secret.data(), nullptr};
+    std::string boot = "ROOMBOX_BOOT_ID=" + boot_id_;
+    char* environment[] = {path, secret.data(), boot.data(), nullptr};
     ASSERT_EQ(::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environment), 0);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
@@ -217,6 +222,7 @@ class AgentTest : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
+  std::string boot_id_;  ///< Given to the next agent that is started; empty for one of its own.
   pid_t pid_ = 0;
   int port_ = 0;
   sys::Fd log_;

@@ -96,12 +96,12 @@ TEST_F(AgentTest, AnswersOnlyWhoKnowsTheToken) {
   stop(SIGKILL);
   start("secret");
   constexpr char kBody[] = R"({"cmd":"echo in"})";
-  for (const char* headers : {"", "Authorization: Bearer wrong\r\n", "Authorization: Bearer secre\r\n",
-                              "Authorization: Bearer secrets\r\n", "Authorization: secret\r\n"}) {
+  for (const char* headers : {"", "Roombox-Token: wrong\r\n", "Roombox-Token: secre\r\n",
+                              "Roombox-Token: secrets\r\n", "Authorization: Bearer secret\r\n"}) {
     EXPECT_THAT(call(post(kBody, headers)),
                 testing::AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("unauthorized")));
   }
-  EXPECT_THAT(call(post(kBody, "Authorization: Bearer secret\r\n")), HasSubstr(R"("stdout":"in\n")"));
+  EXPECT_THAT(call(post(kBody, "Roombox-Token: secret\r\n")), HasSubstr(R"("stdout":"in\n")"));
 }
 
 TEST_F(AgentTest, EndsAtOnceOnSigtermWithItsCommands) {

@@ -279,7 +279,7 @@ TEST_F(FilesTest, HaveNothingOfTheAgentItself) {
   const std::string pid = std::to_string(pid_);
   fs::create_symlink("/proc/self/environ", at("link"));
   fs::create_directory_symlink("/proc/self/root", at("root"));
-  const std::string token = "Authorization: Bearer secret\r\n";
+  const std::string token = "Roombox-Token: secret\r\n";
   for (const std::string& path :
        {std::string("/proc"), "/proc/" + pid + "/environ", std::string("/proc/self/environ"),
         std::string("/proc/self/mem"), std::string("/proc/thread-self/environ"),
@@ -407,6 +407,18 @@ TEST_F(FilesTest, OfManyMegabytesPassWhileMemoryStaysFlat) {
     peak = std::max(peak, resident_kib());
   }
   EXPECT_LT(peak, before + kSlackKib);
+}
+
+TEST_F(FilesTest, LeaveNoMemoryToAConnectionThatIdles) {
+  put(at("a"), std::string(1 << 20, 'x'));
+  const auto before = resident_kib();
+  std::vector<Client> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(connect());
+    clients.back().send(put_request(at("a"), std::string(1 << 20, 'x')));
+    EXPECT_THAT(clients.back().receive(), StartsWith("HTTP/1.1 200 "));
+  }
+  EXPECT_LT(resident_kib(), before + kSlackKib);
 }
 
 TEST_F(FilesTest, AreCutOffWhereTheyBecomeShorter) {

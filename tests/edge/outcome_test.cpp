@@ -231,10 +231,10 @@ TEST(Outcome, TellsHowARoomSleeps) {
       .number("snapshot_ms", 1'796'000'000'002)
       .number("snapshot_bytes", 12'345'678'901)
       .number("sleep_after_ms", 600'000)
-      .text("sleep_error", "no \"space\"");
+      .text("sleep_error", "timeout");
   constexpr std::string_view kRooms =
       R"("snapshot":{"createdAt":"2026-11-30T00:53:20.002Z","bytes":12345678901},)"
-      R"("sleepAfterMs":600000,"sleepError":"no \"space\""})";
+      R"("sleepAfterMs":600000,"sleepError":"the snapshot took too long; the room stays awake, and it is tried again"})";
   for (const Request& request :
        {request_of("GET", "/api/rooms/r"), request_of("POST", "/api/rooms/r/sleep")}) {
     const Answer answer = answer_outcome(request, outcome);
@@ -243,7 +243,7 @@ TEST(Outcome, TellsHowARoomSleeps) {
   }
   constexpr std::string_view kV1 =
       R"("snapshot":{"created_at":"2026-11-30T00:53:20.002Z","bytes":12345678901},)"
-      R"("sleep_after_ms":600000,"sleep_error":"no \"space\""})";
+      R"("sleep_after_ms":600000,"sleep_error":"the snapshot took too long; the room stays awake, and it is tried again"})";
   const std::string v1 = answer_outcome(request_of("GET", "/v1/sandboxes/r"), outcome).body;
   EXPECT_TRUE(v1.ends_with(kV1)) << v1;
   EXPECT_EQ(answer_outcome(request_of("POST", "/api/sandboxes/r/hibernate"), outcome).body,

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-/// What edge and object ask of the agent, and how: plain HTTP/1.1 with a bearer token, the caller's own body
-/// passed through untouched, the reply the final one, in the dialect asked for.
+/// What edge and object ask of the agent, and how: plain HTTP/1.1 with the agent's token in kTokenHeader, the
+/// caller's own body passed through untouched, the reply the final one, in the dialect asked for.
 namespace roombox::agent_api {
 
 /// `POST`: run the command of an exec body under the id of kExecutionHeader. 200 with the result as JSON, or
@@ -70,15 +70,34 @@ inline constexpr std::string_view kDirectory = "/files/directory";
 /// `DELETE`: removes a file, or a directory with all that is in it; 204.
 inline constexpr std::string_view kTree = "/files/tree";
 
-/// `/ports/{port}/{path}?{query}`, any method, a WebSocket too: relayed to the server that listens on that
-/// port of the sandbox, as `/{path}?{query}`, path and query as they came. 502 where none listens.
-inline constexpr std::string_view kPorts = "/ports";
+/// `/ports/{port}/{path}?{query}`, any method, for HTTP or a WebSocket: relayed as `METHOD /{path}?{query}`
+/// to a server in the sandbox, at 127.0.0.1:{port} or else [::1]:{port}, and its answer back, both without
+/// the headers that begin with kOwnHeaders. 404 for a port that is none, or the agent's own; 502 if nothing
+/// listens there for as long as kWaitHeader says, or what does gives no answer of HTTP. The connection is
+/// never used for another request, which would be the server's to read: every answer says so.
+inline constexpr std::string_view kPorts = "/ports/";
 
 /// The agent's own port, on which it relays nothing.
 inline constexpr std::uint16_t kOwnPort = 8080;
 
-/// `GET`, without a token: 200 once the agent takes commands.
+/// Request header of kPorts: how many milliseconds to wait for somebody to listen, in decimal; 0 where it is
+/// absent.
+inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
+
+/// `GET`: how much is going on, as a decimal number: executions that run, calls that are being answered,
+/// attached WebSockets and relayed connections; this call and those of health, version and records are none.
+/// With 0 nobody would notice a stop.
+inline constexpr std::string_view kActivity = "/activity";
+
+/// Request header: the agent's token. Not Authorization, which is for the servers behind kPorts.
+inline constexpr std::string_view kTokenHeader = "Roombox-Token";
+
+/// What the names of all headers between edge, object and agent begin with.
+inline constexpr std::string_view kOwnHeaders = "Roombox-";
+
+/// `GET`, without a token: 200 once the agent takes commands, with the boot id in kBootHeader.
 inline constexpr std::string_view kHealth = "/health";
+inline constexpr std::string_view kBootHeader = "Roombox-Boot";
 
 /// `GET`, without a token: the agent's version and boot id, as JSON.
 inline constexpr std::string_view kVersion = "/version";
@@ -101,10 +120,6 @@ inline constexpr std::string_view kModeHeader = "Roombox-Mode";
 /// for it a while rather than that it misses output.
 inline constexpr std::string_view kNextHeader = "Roombox-Next";
 inline constexpr std::string_view kAttachesNext = "attach";
-
-/// Request header of calls by kPorts: a decimal number, for how many milliseconds a server that does not
-/// listen yet is waited for; none where it is absent.
-inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
 
 /// Request header: a decimal number, the id of the last event that a reader has seen.
 inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";

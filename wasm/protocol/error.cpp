@@ -15,7 +15,7 @@ struct Row {
   std::string_view name;
 };
 
-constexpr std::array<Row, 16> kTable = {{
+constexpr std::array<Row, 17> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
     {ErrorCode::Forbidden, 403, "forbidden"},
@@ -31,6 +31,7 @@ constexpr std::array<Row, 16> kTable = {{
     {ErrorCode::TooManyRequests, 429, "too_many_requests"},
     {ErrorCode::ExecutionFailed, 500, "execution_failed"},
     {ErrorCode::Internal, 500, "internal"},
+    {ErrorCode::BadGateway, 502, "bad_gateway"},
     {ErrorCode::Unavailable, 503, "unavailable"},
 }};
 

@@ -26,6 +26,7 @@ enum class ErrorCode {
   TooManyRequests,
   ExecutionFailed,
   Internal,
+  BadGateway,
   Unavailable,
 };
 

@@ -66,6 +66,13 @@ inline constexpr std::string_view kNothingDone = "the call was not carried out";
 
 // What became of a call on an execution.
 inline constexpr std::string_view kEnded = "the execution has already ended; its record is unchanged";
+inline constexpr std::string_view kSaveFailed =
+    "the platform took no snapshot; the room stays awake, and it is tried again";
+inline constexpr std::string_view kSaveTimeout =
+    "the snapshot took too long; the room stays awake, and it is tried again";
+inline constexpr std::string_view kSaveUnsupported =
+    "this platform takes no snapshots: the room stays awake, and its files end with its container";
+
 inline constexpr std::string_view kEarlierLife =
     "the execution ran in an earlier life of the sandbox and is out of reach; its record can still be read";
 inline constexpr std::string_view kPositionLost =
@@ -129,6 +136,15 @@ inline constexpr std::string_view kChanged =
     "precondition failed - <path> is not as If-Match or If-None-Match has it; nothing was changed";
 inline constexpr std::string_view kBodyCut = "The body was cut off; nothing was changed";
 inline constexpr std::string_view kRange = "range not satisfiable - <path> has <size> bytes";
+
+// Servers in the sandbox, as the agent finds them.
+inline constexpr std::string_view kNothingListens =
+    "bad gateway - nothing listens on port <port> of the sandbox; start a server "
+    "there, or give wait_ms to wait for one that starts";
+inline constexpr std::string_view kServerLeft =
+    "bad gateway - the server on port <port> closed the connection without an answer";
+inline constexpr std::string_view kServerNotHttp =
+    "bad gateway - the server on port <port> answered with what is no HTTP/1.1, or has too large a header";
 
 // The path, the query and headers.
 inline constexpr std::string_view kPathSlash = "A name in a path cannot contain an encoded slash";

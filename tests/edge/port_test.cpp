@@ -1,4 +1,4 @@
-#include "wasm/protocol/port_request.h"
+#include "wasm/protocol/port.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
-#include "wasm/protocol/port_request.h"
+#include "wasm/protocol/port.h"
 
 #include <array>
 
 #include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/body_reader.h"
+#include "wasm/protocol/decimal.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
 
@@ -30,6 +31,17 @@ class PortReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  const auto port = parse_decimal(text);
+  if (!port || *port > limits::kPort || text.starts_with('0')) return std::nullopt;
+  return static_cast<std::uint16_t>(*port);
+}
+
+Error no_port() {
+  return {ErrorCode::NotFound, messages::fill(messages::kNoPort, {std::to_string(limits::kPort),
+                                                                  std::to_string(agent_api::kOwnPort)})};
+}
 
 Result<std::uint16_t, FieldErrors> parse_port_request(std::string_view body) {
   PortReader reader;

@@ -1,0 +1,80 @@
+#include <gmock/gmock.h>
+
+#include "container/relayed_body.h"
+#include "container/relayed_head.h"
+
+// What a relay makes of heads and bodies, without connections.
+
+namespace roombox {
+namespace {
+
+/// What of the bytes is the body's, given in pieces.
+std::string taken(std::optional<std::uint64_t> size, std::string_view bytes, std::size_t piece) {
+  RelayedBody body(size);
+  std::string all;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
+    const auto next = bytes.substr(0, piece);
+    all += next.substr(0, body.take(next));
+  }
+  return all;
+}
+
+TEST(RelayedBody, EndsWhereItsLengthSays) {
+  for (std::size_t piece = 1; piece < 9; ++piece) {
+    EXPECT_EQ(taken(5, "helloGET / HTTP/1.1", piece), "hello");
+    EXPECT_EQ(taken(5, "hell", piece), "hell");
+    EXPECT_EQ(taken(0, "GET /", piece), "");
+  }
+}
+
+TEST(RelayedBody, EndsAfterItsLastChunk) {
+  for (const std::string body :
+       {"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n", "A;x=\"0\"\r\n0\r\n\r\n0\r\n\r\r\n00\r\n\r\n",
+        "000b\r\nhello\nworld\r\n0;last\r\nTrailer: 1\r\nOther: 2\r\n\r\n", "1\nx\n0\n\n",
+        "3 \r\nabc\r\n0\r\nA\rB: c\r\n\r\n"}) {
+    for (std::size_t piece = 1; piece < 40; ++piece) {
+      EXPECT_EQ(taken(std::nullopt, body + "POST /executions HTTP/1.1\r\n", piece), body) << piece;
+    }
+  }
+  EXPECT_EQ(taken(std::nullopt, "5\r\nhel", 3), "5\r\nhel");
+}
+
+TEST(RelayedBody, EndsAtAChunkThatNobodyCanCount) {
+  EXPECT_LT(taken(std::nullopt, "fffffffffffffffff\r\nx", 1).size(), 20u);
+}
+
+TEST(RelayedHead, EndsAtItsEmptyLine) {
+  EXPECT_EQ(response_head_size("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody\r\n\r\n"), 25u);
+  EXPECT_EQ(response_head_size("HTTP/1.1 200 OK\nA: b\n\nbody"), 22u);
+  EXPECT_EQ(response_head_size("HTTP/1.1 200 OK\r\nA: b\r\n\r"), 0u);
+  EXPECT_EQ(response_head_size(""), 0u);
+}
+
+TEST(RelayedHead, IsWrittenAnew) {
+  const auto head = parse_response_head(
+      "HTTP/1.0 299\nA:  b c\t\r\nEmpty:\r\nConnection: x, , A-B,content-length\nX: 1\r\na-b: "
+      "2\r\nCONTENT-LENGTH: 3\r\n\r\n");
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->status, 299u);
+  EXPECT_EQ(relayed_response(*head, Protocol::Http),
+            "HTTP/1.0 299\r\nA: b c\r\nEmpty: \r\nCONTENT-LENGTH: 3\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(has_framed_body(*head));
+}
+
+TEST(RelayedHead, IsRefusedWhereReadersMayDiffer) {
+  for (const std::string_view line : {"HTTP/1.1", "HTTP/2.0 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 099 OK",
+                                      "HTTP/1.1  200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 200 O\rK",
+                                      "SSH-2.0-OpenSSH_9.2", "", "HTTP/1.1 +20 OK", "http/1.1 200 OK"}) {
+    EXPECT_FALSE(parse_response_head(std::string(line) + "\r\n\r\n")) << line;
+  }
+  for (const std::string_view field : {"no colon", ": no name", "a b: c", "Roombox-Outcome : x", " folded: x",
+                                       "\tfolded", "a: b\rc", "a\r: b", "a\x01: b", "\xc3\xa9: x"}) {
+    EXPECT_FALSE(parse_response_head("HTTP/1.1 200 OK\r\nA: b\r\n" + std::string(field) + "\r\n\r\n"))
+        << field;
+  }
+  EXPECT_FALSE(parse_response_head(std::string_view("HTTP/1.1 200 OK\r\nA: b\0c\r\n\r\n", 27)));
+  EXPECT_TRUE(parse_response_head("HTTP/1.1 200 \xc3\xa9\r\nA: \xc3\xa9\t\"\r\n\r\n"));
+}
+
+}  // namespace
+}  // namespace roombox
