@@ -9,6 +9,8 @@ export class Activity {
   readonly #env: Env;
   #active = 0;
   #touched = 0;
+  #open = 0;
+  #uses = 0;
   #touching: Promise<unknown> = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -33,6 +35,33 @@ export class Activity {
     return Math.max(this.#active, this.#ctx.storage.kv.get<number>("activeAt") ?? 0);
   }
 
+  /** Since when nobody has used it, in Unix milliseconds; not told too early after a restart of the object. */
+  get idleSince(): number {
+    return this.#active || this.active + LAG_MS;
+  }
+
+  /** Calls that are being carried out. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Grows with each use. */
+  get uses(): number {
+    return this.#uses;
+  }
+
+  /** Carries out a call: from its beginning to its end the room is in use. */
+  async during<T>(call: () => Promise<T>): Promise<T> {
+    this.#open++;
+    this.note();
+    try {
+      return await call();
+    } finally {
+      this.#open--;
+      this.note();
+    }
+  }
+
   /** Makes the room, unless it is there. Only what the registry knows of may come to be, or no list would ever show it. */
   async create(): Promise<void> {
     if (this.created !== undefined) return;
@@ -46,6 +75,7 @@ export class Activity {
 
   /** The room, if it is there, is in use. */
   note(): void {
+    this.#uses++;
     if (this.created === undefined) return;
     const now = Date.now();
     this.#active = now;

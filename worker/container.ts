@@ -4,11 +4,26 @@ import type { Failure } from "./outcome";
 const decoder = new TextDecoder();
 
 const AGENT_PORT = 8080;
+/** On calls of the agent that not everybody in the sandbox may make: `kTokenHeader` of wasm/protocol/agent_api.h. */
+const TOKEN_HEADER = "roombox-token";
+/** On the agent's word that it is well: whose it is, `kBootHeader`. */
+const BOOT_HEADER = "roombox-boot";
 /** A request that found nobody listening was not sent, so it may be sent again; to a sandbox that dies at each start, not for ever. */
 export const MAX_SENDS = 3;
 /** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
 const FIRST_KNOCK_MS = 2;
 const LAST_KNOCK_MS = 250;
+/** How long the platform may take to tell why a container has ended. */
+const REASON_MS = 1000;
+/** How long an agent may take to tell whether anything goes on. */
+const LOOK_MS = 5000;
+/** How long a snapshot may take: it is as large as what the room has written. */
+const SNAPSHOT_MS = 120_000;
+/**
+ * The platform ends the container of an object that it has put away, files and all; not before so long after the last
+ * `keep`. It must be called more often than that.
+ */
+const KEEP_MS = 15 * 60_000;
 
 /** What its owner hears of a container. */
 export interface ContainerEvents {
@@ -18,23 +33,58 @@ export interface ContainerEvents {
   ended(): void;
 }
 
-/** The container of one sandbox and the agent in it: started when it is needed, watched until it ends. */
+export interface ContainerSettings {
+  /** How long an agent may take to answer, in milliseconds. */
+  patience: number;
+  /** A name of the platform's instance types. */
+  instance: string;
+}
+
+/** One life of a container: from its start to its end. */
+interface Boot {
+  /** What its agent says that it is. */
+  id: string;
+  /** What its agent answers to: the sandbox's own processes reach its port too. */
+  token: string;
+}
+
+/** Files that were saved: the platform's handle of them, their size in bytes and when that was, in Unix milliseconds. */
+export interface Snapshot {
+  id: string;
+  size: number;
+  at: number;
+}
+
+/** Why files were not saved, as `sleep_error` tells it: a name of wasm/outcome.cpp. */
+export type SaveFault = "unsupported" | "timeout" | "failed";
+
+/** The container of one sandbox, the agent in it, and the files that outlive it. */
 export class SandboxContainer {
   readonly #ctx: DurableObjectState;
-  /** How long an agent may take to answer, in milliseconds. */
-  readonly patience: number;
+  readonly #settings: ContainerSettings;
   readonly #events: ContainerEvents;
   /** Counts deletions: a call that began before one must not start a container after it. */
   #life = 0;
+  /** That of the container which was started last. What comes late, of an earlier one, is told by it. */
+  #boot: Boot | undefined;
   /** Settles once the container's agent takes commands, or with why it will not. One start serves all who wait. */
   #readiness: Promise<Failure | undefined> | undefined;
   #starting = false;
+  /** While it is there, nothing new is begun in the container: it is about to be ended. */
+  #held: Promise<void> | undefined;
+  /** Settles with the platform's reason once the container has ended. */
+  #exit: Promise<unknown> = Promise.resolve();
 
-  constructor(ctx: DurableObjectState, patience: number, events: ContainerEvents) {
+  constructor(ctx: DurableObjectState, settings: ContainerSettings, events: ContainerEvents) {
     this.#ctx = ctx;
-    this.patience = patience;
+    this.#settings = settings;
     this.#events = events;
+    this.#boot = ctx.storage.kv.get<Boot>("boot");
     if (this.running) this.#watch(); // it outlived an earlier instance of the object
+  }
+
+  get patience(): number {
+    return this.#settings.patience;
   }
 
   get life(): number {
@@ -49,6 +99,11 @@ export class SandboxContainer {
     return this.#starting;
   }
 
+  /** The files that the next container starts with; undefined: those of the image. */
+  get snapshot(): Snapshot | undefined {
+    return this.#ctx.storage.kv.get<Snapshot>("snapshot");
+  }
+
   /** Variables of the environment that containers started from now on give to all commands: `env` fields, NAME=value. */
   keepVariables(fields: Uint8Array): void {
     if (fields.byteLength > 0) this.#ctx.storage.kv.put("variables", fields);
@@ -56,6 +111,7 @@ export class SandboxContainer {
 
   /** Settles once commands are taken, by a container that is started if none runs. */
   ready(): Promise<Failure | undefined> {
+    if (this.#held) return this.#held.then(() => this.ready());
     if (!this.#readiness) {
       this.#starting = true;
       const readiness = this.#start().catch((error: unknown): Failure => {
@@ -75,13 +131,27 @@ export class SandboxContainer {
   /** Calls the agent in the container that runs. Starts none: throws if none listens (`isNotListening`). */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set("authorization", `Bearer ${this.#ctx.storage.kv.get<string>("agentToken")}`);
+    if (this.#boot) headers.set(TOKEN_HEADER, this.#boot.token);
     return this.#port.fetch(`http://sandbox${path}`, { ...init, headers });
   }
 
-  /** Throws if nobody listens (`isNotListening`). */
+  /** Throws if nobody listens (`isNotListening`), or another than the agent that was started. */
   async knock(signal?: AbortSignal): Promise<void> {
-    await (await this.#port.fetch("http://sandbox/health", signal ? { signal } : {})).text();
+    const reply = await this.#port.fetch("http://sandbox/health", signal ? { signal } : {});
+    await reply.text();
+    const boot = reply.headers.get(BOOT_HEADER);
+    if (!reply.ok || boot !== this.#boot?.id) throw new Error(`${reply.status} for a knock, from boot ${boot}`);
+  }
+
+  /** How much goes on in the container, by its agent's count: executions, calls, connections. Undefined: it does not say. */
+  async activity(): Promise<number | undefined> {
+    try {
+      const reply = await this.fetch("/activity", { signal: AbortSignal.timeout(LOOK_MS) });
+      const count = Number(await reply.text());
+      return reply.ok && Number.isInteger(count) ? count : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Has the next call start anew: nobody listens. */
@@ -89,16 +159,60 @@ export class SandboxContainer {
     this.#forgetReadiness();
   }
 
-  /** Ends a container whose agent is of no use. */
+  /** Keeps the platform from ending the container for a while in which nobody calls. */
+  keep(): void {
+    if (!this.running) return;
+    const log = (error: unknown) => console.error(`${this.#ctx.id.name}: cannot be kept`, error);
+    this.#container.setInactivityTimeout(KEEP_MS).catch(log);
+  }
+
+  /**
+   * Saves the container's files for the next one, in place of those that were saved before; it runs on. Returns why that
+   * could not be done. The platform lets go of the earlier ones by itself.
+   */
+  async save(): Promise<SaveFault | undefined> {
+    const boot = this.#boot;
+    if (typeof this.#container.snapshotContainer !== "function") return "unsupported";
+    try {
+      const timeout = scheduler.wait(SNAPSHOT_MS);
+      const taken = await Promise.race([this.#container.snapshotContainer({ name: `${this.#ctx.id.name}` }), timeout]);
+      if (!taken) return "timeout";
+      if (boot !== this.#boot) return "failed"; // what was saved has been deleted or replaced meanwhile
+      const snapshot: Snapshot = { id: taken.id, size: Number(taken.size), at: Date.now() };
+      this.#ctx.storage.kv.put("snapshot", snapshot);
+      await this.#ctx.storage.sync(); // nothing is ended that is not safe
+      return undefined;
+    } catch (error) {
+      console.error(`${this.#ctx.id.name}: no snapshot`, error);
+      return "failed";
+    }
+  }
+
+  /** Does what is to end with the container's end, one such at a time. Who wants it ready waits, and gets a new one. */
+  async hold<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#held) await this.#held;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = promise;
+    try {
+      return await work();
+    } finally {
+      this.#held = undefined;
+      resolve();
+    }
+  }
+
+  /** Ends a container that is saved, or whose agent is of no use. */
   async end(): Promise<void> {
+    const boot = this.#boot;
     this.#forgetReadiness();
     await this.#container.destroy();
-    this.#noteEnd();
+    if (boot === this.#boot) this.#noteEnd();
   }
 
   /** Ends the sandbox's life: who began to wait in it is told that it is gone. */
   async destroy(): Promise<void> {
     this.#life++;
+    this.#boot = undefined;
     this.#forgetReadiness();
     await this.#container.destroy();
   }
@@ -121,10 +235,7 @@ export class SandboxContainer {
         await this.knock(signal);
         return undefined;
       } catch (error) {
-        if (!this.running && launched) {
-          console.error(`${this.#ctx.id.name}: did not start`, error);
-          return isAtCapacity(error) ? "at_capacity" : "start_failed";
-        }
+        if (!this.running && launched) return this.#failureOf(error);
         if (Date.now() >= deadline) return "start_timeout";
       }
       await scheduler.wait(pause);
@@ -132,11 +243,28 @@ export class SandboxContainer {
   }
 
   #launch(): void {
-    // The sandbox's own processes reach the agent's port too; only who knows the token is answered.
-    const token = crypto.randomUUID();
-    this.#ctx.storage.kv.put("agentToken", token);
-    this.#container.start({ enableInternet: false, env: { ...this.#variables(), ROOMBOX_AGENT_TOKEN: token } });
+    const boot: Boot = { id: crypto.randomUUID(), token: crypto.randomUUID() };
+    const { snapshot } = this;
+    this.#ctx.storage.kv.put("boot", boot);
+    this.#boot = boot;
+    const image = this.#container.images.sandbox;
+    if (!image) throw new Error("wrangler.toml names no image `sandbox` for this object's container");
+    this.#container.start({
+      enableInternet: false,
+      instance: this.#settings.instance as "basic",
+      env: { ...this.#variables(), ROOMBOX_BOOT_ID: boot.id, ROOMBOX_AGENT_TOKEN: boot.token },
+      ...(snapshot ? { containerSnapshot: { id: snapshot.id } } : { image }),
+    });
     this.#watch();
+    this.keep();
+  }
+
+  /** Why a container that was launched does not run; the platform tells its monitor, and who knocks perhaps. */
+  async #failureOf(knock: unknown): Promise<Failure> {
+    const reason = (await Promise.race([this.#exit, scheduler.wait(REASON_MS)])) ?? knock;
+    console.error(`${this.#ctx.id.name}: did not start`, reason);
+    if (isAtCapacity(reason) || isAtCapacity(knock)) return "at_capacity";
+    return this.snapshot ? "restore_failed" : "start_failed";
   }
 
   #variables(): Record<string, string> {
@@ -145,11 +273,12 @@ export class SandboxContainer {
   }
 
   #watch(): void {
-    const life = this.#life;
-    const ended = () => {
-      if (life === this.#life) this.#noteEnd();
+    const boot = this.#boot;
+    const ended = (reason?: unknown) => {
+      if (boot === this.#boot) this.#noteEnd();
+      return reason;
     };
-    this.#container.monitor().then(ended, ended);
+    this.#exit = this.#container.monitor().then(() => ended(), ended);
   }
 
   #noteEnd(): void {

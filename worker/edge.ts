@@ -13,6 +13,8 @@ export interface Forward {
   method: string;
   path: string;
   headers: [string, string][];
+  /** The caller's headers go along, and its body as it is: they are for a server of the sandbox. */
+  isTransparent: boolean;
   /** What is known of the record of a new execution; empty for a call about one that exists. */
   seed: Bytes;
 }
@@ -137,7 +139,8 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
       const [sandbox = "", requestLine = "", ...headers] = head.split("\n");
       const [method = "", path = ""] = requestLine.split(" ");
       const seed = new Uint8Array(body); // a copy
-      return { action: "forward", sandbox, method, path, headers: headers.filter(Boolean).map(splitHeader), seed };
+      const ours = headers.filter(Boolean).map(splitHeader);
+      return { action: "forward", sandbox, method, path, headers: ours, isTransparent: number === 1, seed };
     }
     case 3: {
       const [operation = "", sandbox = "", ...lines] = head.split("\n");

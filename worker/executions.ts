@@ -65,6 +65,21 @@ export class Executions {
     return this.#records.newest;
   }
 
+  isRunning(id: string): boolean {
+    return this.#records.status(id) === "running";
+  }
+
+  /** When the last one ended that this instance of the object knows of, in Unix milliseconds. */
+  get lastEnd(): number {
+    return this.#records.lastEnd;
+  }
+
+  /** Kills all that run. Settles when their records are written, or after so many milliseconds. */
+  async cancelAll(patience: number): Promise<void> {
+    const cancelled = Promise.all(this.#records.running().map((id) => this.#cancel(id)));
+    await Promise.race([cancelled, scheduler.wait(patience)]);
+  }
+
   /** Goes on with what an earlier instance of the object left running. */
   resume(): void {
     if (!this.#container.running) this.containerEnded();
@@ -106,7 +121,7 @@ export class Executions {
   /** A call about an execution that exists: to its end by the agent, from then on by its record. Starts no container. */
   async call(request: Request, id: string): Promise<Response> {
     const { pathname, search } = new URL(request.url);
-    if (this.#records.status(id) === "running" && this.#container.running) {
+    if (this.isRunning(id) && this.#container.running) {
       const { method, headers, signal } = request;
       const body = request.body && (await bytesOf(request));
       const reply = await this.#container.fetch(pathname + search, { method, headers, body, signal });
@@ -114,7 +129,7 @@ export class Executions {
       await reply.body?.cancel(); // it has ended and is stored meanwhile
     }
     const fields = this.#records.get(id);
-    if (!fields || this.#records.status(id) === "running") return outcomeReply("no_execution");
+    if (!fields || this.isRunning(id)) return outcomeReply("no_execution");
     if (pathname.endsWith("/events")) return outcomeReply("events", fields);
     if (pathname.endsWith("/attach")) return outcomeReply("attach", fields);
     if (pathname.endsWith("/terminal")) return outcomeReply("terminal", fields);
@@ -207,8 +222,18 @@ export class Executions {
    */
   async #settle(id: string): Promise<void> {
     const known = await this.#feed.knows(id);
-    if (known === false && this.#records.status(id) === "running") this.#drop(id);
+    if (known === false && this.isRunning(id)) this.#drop(id);
     if (known === undefined) await this.#records.ended(id);
+  }
+
+  async #cancel(id: string): Promise<void> {
+    try {
+      const reply = await this.#container.fetch(`/executions/${id}/kill`, { method: "POST" });
+      await reply.body?.cancel();
+    } catch {
+      // then it ends with its container
+    }
+    await this.#records.ended(id);
   }
 
   #drop(id: string): void {
@@ -261,7 +286,7 @@ export class Executions {
   }
 
   async #runningRecord(id: string): Promise<Bytes | undefined> {
-    if (this.#records.status(id) !== "running" || !this.#container.running) return undefined;
+    if (!this.isRunning(id) || !this.#container.running) return undefined;
     try {
       const reply = await this.#container.fetch(`/executions/${id}`, { signal: AbortSignal.timeout(LOOK_MS) });
       if (!reply.ok || !reply.body) return undefined; // it has ended and is stored meanwhile

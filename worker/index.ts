@@ -59,27 +59,48 @@ async function forward(
   head: string,
   env: Env,
 ): Promise<Response> {
-  const headers = new Headers(to.headers);
-  if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
+  const headers = headersFor(to, request);
   const reply = await env.SANDBOX.getByName(to.sandbox).fetch(`http://sandbox${to.path}`, {
     method: to.method,
     headers,
-    body: BODILESS.includes(to.method) ? null : read ? concat(to.seed, read) : withEndMark(request, headers),
+    body: bodyFor(to, request, read, headers),
     signal: request.signal,
+    redirect: "manual",
   });
   const outcome = await readOutcome(reply);
   if (outcome) return core.outcome(head, outcome);
-  if (!reply.body || !reply.headers.get("content-type")?.startsWith("text/event-stream")) return reply;
+  if (to.isTransparent || !reply.body || !reply.headers.get("content-type")?.startsWith("text/event-stream"))
+    return reply;
   return new Response(
     withLastEvent(reply.body, async () => bytesOf(core.outcome(head, { name: "cut" }))),
     reply,
   );
 }
 
+/** What is ours alone to say, to the object and to the agent. */
+const OURS = "roombox-";
+
+function headersFor(to: Forward, request: Request): Headers {
+  const headers = new Headers(to.isTransparent ? request.headers : undefined);
+  for (const name of [...headers.keys()]) if (name.startsWith(OURS)) headers.delete(name);
+  for (const [name, value] of to.headers) headers.set(name, value);
+  if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
+  return headers;
+}
+
+/** @param headers get what the agent needs to see that the body is whole */
+function bodyFor(to: Forward, request: Request, read: Bytes | undefined, headers: Headers): BodyInit | null {
+  if (to.isTransparent) return request.body;
+  if (BODILESS.includes(to.method)) return null;
+  return read ? concat(to.seed, read) : withEndMark(request, headers);
+}
+
 /** Asks the object whose the operation is: the sandbox's, or those that know of all rooms. */
 async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: Env): Promise<Outcome> {
   const object = env.SANDBOX.getByName(sandbox);
   const limit = Number(named.get("limit"));
+  const after = named.get("sleep_after_ms");
+  const sleepAfter = after === undefined ? undefined : Number(after);
   switch (operation) {
     case "destroy":
       return object.destroy();
@@ -92,7 +113,13 @@ async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: E
     case "rooms":
       return listRooms(env, limit, named.get("cursor"));
     case "create":
-      return createRoom(env, named.get("prefix") ?? "", fields);
+      return createRoom(env, named.get("prefix") ?? "", fields, sleepAfter);
+    case "sleep":
+      return object.sleep();
+    case "wake":
+      return object.wake(sleepAfter);
+    case "timeout":
+      return object.sleepAfter(sleepAfter ?? 0);
     case "sessions":
       return object.sessions();
     default:

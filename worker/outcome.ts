@@ -28,10 +28,12 @@ export type OutcomeName =
   | "result"
   | "room"
   | "created"
+  | "timeout_set"
+  | "sleep_failed"
   | "rooms";
 
 /** Why a container takes no commands. */
-export type Failure = "start_failed" | "start_timeout" | "at_capacity" | "gone";
+export type Failure = "start_failed" | "restore_failed" | "start_timeout" | "at_capacity" | "gone";
 
 /** On replies of the object that are not the agent's; the fields are the body then. */
 const OUTCOME_HEADER = "roombox-outcome";

@@ -40,6 +40,8 @@ export class Records {
   readonly #tables: Tables;
   /** Those whose end somebody waits for. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
+  /** When the last one ended that this has written down, in Unix milliseconds. */
+  lastEnd = 0;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -160,6 +162,7 @@ export class Records {
   }
 
   #wake(id: string): void {
+    this.lastEnd = Date.now();
     this.#waiting.get(id)?.resolve();
     this.#waiting.delete(id);
   }

@@ -5,9 +5,9 @@ import { type Entry, shardOf, shards } from "./registry";
 const ID_BYTES = 9;
 
 /** Makes a room with an id that no other has, and starts its sandbox, with variables for all of its commands. */
-export function createRoom(env: Env, prefix: string, variables: Uint8Array): Promise<Outcome> {
+export function createRoom(env: Env, prefix: string, variables: Uint8Array, sleepAfter?: number): Promise<Outcome> {
   const id = prefix + crypto.getRandomValues(new Uint8Array(ID_BYTES)).toHex();
-  return env.SANDBOX.getByName(`sandbox-${id}`).create(variables);
+  return env.SANDBOX.getByName(`sandbox-${id}`).create(variables, sleepAfter);
 }
 
 /** A page of the rooms, newest activity first. `cursor` is that of an earlier page. */

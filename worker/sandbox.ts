@@ -3,24 +3,31 @@ import { Activity } from "./activity";
 import { SandboxContainer } from "./container";
 import { EXECUTION_HEADER, Executions } from "./executions";
 import { type Field, writeFields } from "./fields";
-import { callFiles, isFileCall } from "./files";
 import { type Outcome, outcomeReply } from "./outcome";
+import { isRelayed, relay } from "./relay";
+import { durationOf } from "./settings";
+import { Sleep } from "./sleep";
 
 /** While commands run, the object is woken so often: the platform puts one to sleep that nobody calls, and with it the feed. */
-const WAKE_MS = 30_000;
+const FEED_ALARM_MS = 30_000;
+/** While a container runs, likewise: it must be kept from the platform, which ends those of objects that it has put away. */
+const KEEP_ALARM_MS = 5 * 60_000;
 
 /** One room's sandbox: its container and its executions, from the first call to `destroy`. */
 export class Sandbox extends DurableObject<Env> {
   readonly #activity: Activity;
   readonly #container: SandboxContainer;
   readonly #executions: Executions;
-  #deletion: Promise<unknown> = Promise.resolve();
-  #alarmSet = false;
+  readonly #sleep: Sleep;
+  #deletion: Promise<Outcome> | undefined;
+  /** When the alarm comes that this instance has set, in Unix milliseconds. */
+  #alarmAt: number | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#activity = new Activity(ctx, env);
-    this.#container = new SandboxContainer(ctx, Number(env.START_TIMEOUT_MS), {
+    const settings = { patience: durationOf("START_TIMEOUT", env.START_TIMEOUT), instance: env.INSTANCE_TYPE };
+    this.#container = new SandboxContainer(ctx, settings, {
       starting: async () => {
         this.#executions.containerEnded(); // an earlier one, whose end nobody saw
         await this.#activity.create();
@@ -28,10 +35,12 @@ export class Sandbox extends DurableObject<Env> {
       ended: () => this.#executions.containerEnded(),
     });
     this.#executions = new Executions(ctx.storage.sql, this.#container);
+    const sleepAfter = durationOf("SLEEP_AFTER", env.SLEEP_AFTER);
+    this.#sleep = new Sleep(ctx.storage, this.#container, this.#executions, this.#activity, sleepAfter);
     this.#executions.resume();
   }
 
-  /** Carries out a call of the worker that runs a command or is about an execution or a file: by the agent, or by what is stored. */
+  /** Carries out a call of the worker that runs a command or is about an execution, a file or a port: by the agent, or by what is stored. */
   override async fetch(request: Request): Promise<Response> {
     await this.#deletion;
     const { life } = this.#container;
@@ -41,28 +50,51 @@ export class Sandbox extends DurableObject<Env> {
       if (!request.signal.aborted) console.error(`${this.ctx.id.name}: no reply`, error);
       return outcomeReply(life === this.#container.life ? "lost" : "gone");
     } finally {
-      await this.#stayAwake();
+      this.#setAlarm();
     }
   }
 
   /** Starts the sandbox, with variables for all of its commands; the room is there afterwards. */
-  async create(variables: Uint8Array): Promise<Outcome> {
+  async create(variables: Uint8Array, sleepAfter?: number): Promise<Outcome> {
     await this.#deletion;
     this.#container.keepVariables(variables);
-    const { life } = this.#container;
-    const failure = await this.#container.ready();
-    if (life !== this.#container.life) return { name: "gone" };
-    return failure ? { name: failure } : { name: "created", fields: this.#room() };
+    return this.#start("created", sleepAfter);
+  }
+
+  /** Starts the sandbox of a room that sleeps. */
+  async wake(sleepAfter?: number): Promise<Outcome> {
+    await this.#deletion;
+    return this.#exists ? this.#start("room", sleepAfter) : this.status();
+  }
+
+  /** Has the room sleep, whatever runs in it. */
+  async sleep(): Promise<Outcome> {
+    await this.#deletion;
+    if (this.#container.starting) await this.#container.ready();
+    const failure = this.#exists ? await this.#sleep.now() : undefined;
+    this.#setAlarm();
+    return failure ? { name: failure } : this.status();
+  }
+
+  /** Says how long the room is to be unused before it sleeps, in milliseconds; 0: never by itself. */
+  async sleepAfter(ms: number): Promise<Outcome> {
+    await this.#deletion;
+    if (!this.#exists) return this.status();
+    this.#activity.note();
+    this.#sleep.after = ms;
+    this.#setAlarm();
+    return { name: "timeout_set" };
   }
 
   /** Ends the sandbox and forgets all about it. Calls in flight are told that it is gone, later ones get a new one. */
-  async destroy(): Promise<Outcome> {
-    const deletion = this.#deletion.then(() => this.#delete());
-    this.#deletion = deletion.catch(() => undefined);
-    return deletion;
+  destroy(): Promise<Outcome> {
+    this.#deletion ??= this.#delete().finally(() => {
+      this.#deletion = undefined;
+    });
+    return this.#deletion;
   }
 
-  /** The room as it is. Like the two below, neither wakes nor writes anything. */
+  /** The room as it is. Like the three below, neither wakes nor writes anything. */
   status(): Outcome {
     return { name: "room", fields: this.#room() };
   }
@@ -80,50 +112,78 @@ export class Sandbox extends DurableObject<Env> {
   }
 
   override async alarm(): Promise<void> {
-    this.#alarmSet = false;
-    await this.#stayAwake();
+    this.#alarmAt = undefined;
+    await this.#deletion;
+    this.#container.keep();
+    await this.#sleep.look();
+    this.#setAlarm();
   }
 
   async #carryOut(request: Request, life: number): Promise<Response> {
     const id = request.headers.get(EXECUTION_HEADER);
-    this.#activity.note();
-    if (isFileCall(request)) return callFiles(this.#container, request, life);
-    return id === null ? this.#executions.run(request, life) : this.#executions.call(request, id);
+    if (id !== null && !this.#executions.isRunning(id)) return this.#executions.call(request, id);
+    return this.#activity.during(async () => {
+      if (isRelayed(request)) return relay(this.#container, request, life);
+      return id === null ? this.#executions.run(request, life) : this.#executions.call(request, id);
+    });
   }
 
-  async #stayAwake(): Promise<void> {
-    if (this.#alarmSet || !this.#executions.anyRunning) return;
-    this.#alarmSet = true;
-    await this.ctx.storage.setAlarm(Date.now() + WAKE_MS);
+  async #start(started: "created" | "room", sleepAfter?: number): Promise<Outcome> {
+    const { life } = this.#container;
+    const failure = await this.#activity.during(() => this.#container.ready());
+    if (life !== this.#container.life) return { name: "gone" };
+    if (failure) return { name: failure };
+    if (sleepAfter !== undefined) this.#sleep.after = sleepAfter;
+    this.#setAlarm();
+    return { name: started, fields: this.#room() };
+  }
+
+  /** Sets the alarm to when something is to be done next, unless it comes before that anyway. Nobody waits for it. */
+  #setAlarm(): void {
+    const now = Date.now();
+    const times = [this.#sleep.due];
+    if (this.#container.running) times.push(now + KEEP_ALARM_MS);
+    if (this.#executions.anyRunning) times.push(now + FEED_ALARM_MS);
+    const next = Math.min(...times.filter((time) => time !== undefined));
+    if (next >= (this.#alarmAt ?? Number.POSITIVE_INFINITY)) return;
+    this.#alarmAt = next;
+    const log = (error: unknown) => console.error(`${this.ctx.id.name}: no alarm`, error);
+    this.ctx.storage.setAlarm(Math.max(next, now + 1)).catch(log);
   }
 
   async #delete(): Promise<Outcome> {
-    const existed = this.#container.running || this.#activity.created !== undefined;
+    const existed = this.#container.running || this.#exists;
     this.#executions.close();
     await this.#container.destroy();
     await this.ctx.storage.deleteAll();
-    this.#alarmSet = false;
+    this.#alarmAt = undefined;
     this.#executions.forget();
     if (existed) await this.#activity.forget();
     return { name: existed ? "deleted" : "absent" };
   }
 
+  get #exists(): boolean {
+    return this.#activity.created !== undefined;
+  }
+
   #room() {
     const { created } = this.#activity;
+    const { snapshot } = this.#container;
     const fields: Field[] = [
       ["sandbox", this.#activity.name],
-      ["status", this.#status(created)],
+      ["status", this.#status()],
     ];
-    if (created !== undefined) {
-      const active = Math.max(created, this.#activity.active, this.#executions.newest ?? 0);
-      fields.push(["created_ms", created], ["active_ms", active]);
-    }
+    if (created === undefined) return writeFields(...fields);
+    const active = Math.max(created, this.#activity.active, this.#executions.newest ?? 0);
+    fields.push(["created_ms", created], ["active_ms", active], ["sleep_after_ms", this.#sleep.after]);
+    if (snapshot) fields.push(["snapshot_ms", snapshot.at], ["snapshot_bytes", snapshot.size]);
+    if (this.#sleep.fault) fields.push(["sleep_error", this.#sleep.fault]);
     return writeFields(...fields);
   }
 
-  #status(created: number | undefined): string {
+  #status(): string {
     if (this.#container.starting) return "starting";
     if (this.#container.running) return "running";
-    return created === undefined ? "absent" : "asleep";
+    return this.#exists ? "asleep" : "absent";
   }
 }

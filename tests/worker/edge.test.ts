@@ -31,6 +31,7 @@ describe("the core in workerd", () => {
         ["Roombox-Dialect", "rooms"],
         ["Content-Type", "application/json"],
       ],
+      isTransparent: false,
       seed: writeFields(["mode", "plain"], ["command", "true"], ["encoding", "utf8"]),
     });
   });

@@ -82,7 +82,7 @@ describe("a plain call", () => {
       const reply = sandbox.fetch(exec("true", { signal: client.signal }));
       await vi.waitFor(() => expect(container.running).toBe(true));
       client.abort();
-      started.resolve(new Response("ok"));
+      started.resolve(container.healthy());
       await reply;
       expect(container.sent).toEqual([]);
       expect(values(sandbox.records(5, undefined, undefined).fields)).toEqual({});

@@ -28,7 +28,11 @@ export class FakeAgent {
   /** Bytes in each chunk of the records. */
   chunk = Number.POSITIVE_INFINITY;
   feeds = 0;
+  /** Connections that it has beside executions. */
+  connections = 0;
   #feed: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(readonly boot = "") {}
 
   /** All executions that were taken, in order. */
   get all(): FakeExecution[] {
@@ -37,7 +41,8 @@ export class FakeAgent {
 
   async fetch(path: string, init: RequestInit): Promise<Response> {
     const [, area, id = "", verb = ""] = path.split(/[/?]/);
-    if (area === "health") return new Response("ok");
+    if (area === "health") return healthy(this.boot);
+    if (area === "activity") return new Response(`${this.#activity}`);
     if (area === "files") return this.#file(path.slice(path.indexOf("?") + 1), init);
     if (area === "records") return id === "stored" ? this.#stored(init) : this.#records();
     if (area !== "executions") return new Response(null, { status: 404 });
@@ -69,6 +74,10 @@ export class FakeAgent {
     this.kept.set(id, frameOf(execution));
     this.#send(frameOf(execution));
     execution.ended.resolve();
+  }
+
+  get #activity(): number {
+    return this.connections + this.all.filter(({ status }) => status === "running").length;
   }
 
   breakFeed(): void {
@@ -181,6 +190,9 @@ export class FakeAgent {
     }
   }
 }
+
+/** What a knock at the agent of a boot is answered. */
+export const healthy = (boot: string) => new Response("ok", { headers: { "roombox-boot": boot } });
 
 export function frameOf({ id, status, head, output }: Pick<FakeExecution, "id" | "status" | "head" | "output">) {
   const line = `${id} ${status} ${head.byteLength} ${output.byteLength}\n`;

@@ -1,12 +1,19 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { Sandbox } from "../../worker/sandbox";
-import { FakeAgent } from "./fake-agent";
+import { FakeAgent, healthy } from "./fake-agent";
 
 /** A container that starts as it is told to. Each start has an agent of its own. */
 export class FakeContainer {
   running = false;
   starts = 0;
+  readonly images: Record<string, string> = { sandbox: "image" };
+  /** What the last one was started with. */
+  options: ContainerStartupOptions | undefined;
+  /** Snapshots that were taken, in order. */
+  snapshots: ContainerSnapshot[] = [];
+  /** Milliseconds for which the platform was asked to keep it, each time. */
+  kept: number[] = [];
   agent = new FakeAgent();
   /** Calls of executions, by path. */
   sent: string[] = [];
@@ -15,11 +22,12 @@ export class FakeContainer {
     this.agent.fetch(path, init);
   #ended = Promise.withResolvers<void>();
 
-  start(): void {
+  start(options: ContainerStartupOptions): void {
     if (this.running) throw new Error("start() cannot be called on a container that is already running.");
     this.running = true;
     this.starts++;
-    this.agent = new FakeAgent();
+    this.options = options;
+    this.agent = new FakeAgent(options.env?.ROOMBOX_BOOT_ID);
     this.#ended = Promise.withResolvers();
   }
   monitor(): Promise<void> {
@@ -28,12 +36,30 @@ export class FakeContainer {
   async destroy(): Promise<void> {
     this.end();
   }
+  async setInactivityTimeout(ms: number): Promise<void> {
+    this.kept.push(ms);
+  }
+  /** Replaced where it is to fail, or to take its time. */
+  snapshotContainer: (() => Promise<ContainerSnapshot>) | undefined = async () => {
+    const snapshot = { id: `snapshot-${this.snapshots.length + 1}`, size: 1000 };
+    this.snapshots.push(snapshot);
+    return snapshot;
+  };
   /** Dies: the calls to its agent break off, and then its monitor tells. */
   end(): void {
     this.running = false;
     this.agent.breakFeed();
     this.#ended.reject(new Error("Container exited with unexpected exit code: 137"));
     this.#ended.promise.catch(() => undefined);
+  }
+  /** What a knock is answered. */
+  healthy(): Response {
+    return healthy(this.agent.boot);
+  }
+  /** Its object's instance is gone, and nobody tells that of its end. */
+  loseWatcher(): void {
+    this.#ended = Promise.withResolvers();
+    this.agent.loseReader();
   }
   getTcpPort() {
     return {
@@ -82,7 +108,7 @@ export function withContainer(
 export async function evict(name: string): Promise<FakeContainer> {
   const object = env.SANDBOX.getByName(name);
   const container = containerOf(object.id);
-  container.agent.loseReader();
+  container.loseWatcher();
   await evictDurableObject(object);
   return container;
 }

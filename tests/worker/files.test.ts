@@ -44,7 +44,7 @@ describe("a file", () => {
       const seen: string[] = [];
       const first = Promise.withResolvers<void>();
       container.reply = async (path, { body }) => {
-        if (path === "/health") return new Response("ok");
+        if (path === "/health") return container.healthy();
         for await (const chunk of body as ReadableStream<Uint8Array>) {
           seen.push(new TextDecoder().decode(chunk));
           first.resolve();
@@ -124,7 +124,7 @@ describe("a call about files", () => {
 
   it("gives up on a sandbox that dies at each start", () =>
     withContainer("sandbox-dies", async (sandbox, container) => {
-      container.reply = (path) => (path === "/health" ? new Response("ok") : notListening());
+      container.reply = (path) => (path === "/health" ? container.healthy() : notListening());
       expect(await outcome(sandbox.fetch(request()))).toBe("start_failed");
     }));
 
@@ -133,7 +133,7 @@ describe("a call about files", () => {
       const hold = () => {
         const asked = Promise.withResolvers<void>();
         container.reply = (path) => {
-          if (path === "/health") return new Response("ok");
+          if (path === "/health") return container.healthy();
           asked.resolve();
           return new Promise(() => undefined);
         };

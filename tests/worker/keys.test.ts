@@ -105,7 +105,7 @@ describe("a call with a key", () => {
       const copy = sandbox.fetch(exec("true", { key: "k" }));
       await vi.waitFor(() => expect(container.running).toBe(true));
       client.abort();
-      started.resolve(new Response("ok"));
+      started.resolve(container.healthy());
       await left;
       expect(await told(copy)).toEqual({ status: 200 });
       expect(runs(container)).toBe(1);

@@ -51,7 +51,7 @@ describe("a room", () => {
       const reply = sandbox.fetch(exec("true"));
       await vi.waitFor(() => expect(container.running).toBe(true));
       expect(told()).toBe("starting");
-      healthy.resolve(new Response("ok"));
+      healthy.resolve(container.healthy());
       await reply;
       expect(told()).toBe("running");
       container.end();
@@ -70,6 +70,7 @@ describe("a room", () => {
         status: "running",
         created_ms: "1000000000000",
         active_ms: "1000000005000",
+        sleep_after_ms: "600000",
       });
     }));
 
@@ -163,7 +164,7 @@ describe("the list of rooms", () => {
       let known: unknown[] = [];
       const { start } = container;
       const calls: Promise<void>[] = [];
-      container.start = () => {
+      container.start = (options) => {
         calls.push(
           shard("sandbox-early")
             .page(1)
@@ -171,7 +172,7 @@ describe("the list of rooms", () => {
               known = entries;
             }),
         );
-        start.call(container);
+        start.call(container, options);
       };
       await sandbox.fetch(exec("true"));
       await Promise.all(calls);

@@ -17,7 +17,7 @@ it("starts one container for all first calls", () =>
 it("knocks until the agent listens", () =>
   withContainer("sandbox-knock", async (sandbox, container) => {
     let knocks = 0;
-    container.reply = () => (++knocks < 5 ? notListening() : new Response("ok"));
+    container.reply = () => (++knocks < 5 ? notListening() : container.healthy());
     expect(await outcome(sandbox.fetch(request()))).toBeUndefined();
     expect(container.sent).toEqual(["/executions"]);
   }));
@@ -26,7 +26,7 @@ it("stops waiting for an agent that never listens, and lets the next call try", 
   withContainer("sandbox-slow", async (sandbox, container) => {
     container.reply = notListening;
     expect(await outcome(sandbox.fetch(request()))).toBe("start_timeout");
-    container.reply = () => new Response("ok");
+    container.reply = () => container.healthy();
     expect(await outcome(sandbox.fetch(request()))).toBeUndefined();
     expect(container.starts).toBe(1);
   }));
@@ -67,7 +67,7 @@ it("sends again what a container that had died did not take", () =>
   withContainer("sandbox-died", async (sandbox, container) => {
     await sandbox.fetch(request());
     container.reply = () => {
-      container.reply = () => new Response("ok");
+      container.reply = () => container.healthy();
       container.end();
       return notListening();
     };
@@ -92,7 +92,8 @@ it("starts nothing for a call that began before a deletion", () =>
     const waiting = sandbox.fetch(request());
     await vi.waitFor(() => expect(container.running).toBe(true));
     const deletions = await Promise.all([sandbox.destroy(), sandbox.destroy()]);
-    expect(deletions.map(({ name }) => name)).toEqual(["deleted", "absent"]);
+    expect(deletions.map(({ name }) => name)).toEqual(["deleted", "deleted"]);
+    expect((await sandbox.destroy()).name).toBe("absent");
     expect(await outcome(waiting)).toBe("gone");
     expect(container.starts).toBe(1);
     expect(container.running).toBe(false);

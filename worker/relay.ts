@@ -1,16 +1,19 @@
 import { isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
 import { outcomeReply } from "./outcome";
 
-/** The agent's calls about files: `kFiles` of wasm/protocol/agent_api.h. */
-const PATH = "/files";
+/** The agent's calls about files and ports: `kFiles` and `kPorts` of wasm/protocol/agent_api.h. */
+const AREAS = ["files", "ports"];
 
-export function isFileCall(request: Request): boolean {
-  const { pathname } = new URL(request.url);
-  return pathname === PATH || pathname.startsWith(`${PATH}/`);
+export function isRelayed(request: Request): boolean {
+  const [, area = ""] = new URL(request.url).pathname.split("/", 2);
+  return AREAS.includes(area);
 }
 
-/** Has the agent carry out a call about files, in a container that is started if none runs. The bytes pass through as they come. */
-export async function callFiles(container: SandboxContainer, request: Request, life: number): Promise<Response> {
+/**
+ * Has the agent carry out a call about a file, or a server of the sandbox answer it, in a container that is started if none
+ * runs. The bytes pass through as they come.
+ */
+export async function relay(container: SandboxContainer, request: Request, life: number): Promise<Response> {
   const { method, headers, body, signal } = request;
   const { pathname, search } = new URL(request.url);
   for (let sends = 1; ; sends++) {
@@ -20,7 +23,7 @@ export async function callFiles(container: SandboxContainer, request: Request, l
     signal.throwIfAborted(); // the client has left
     try {
       if (body) await container.knock(); // a stream can be sent once only
-      return await container.fetch(pathname + search, { method, headers, body, signal });
+      return await container.fetch(pathname + search, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       if (!isNotListening(error) || body?.locked) throw error;
       if (sends === MAX_SENDS) return outcomeReply("start_failed");
