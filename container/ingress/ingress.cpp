@@ -59,12 +59,13 @@ int run(const Options& options) {
   asio::signal_set signals(io, SIGTERM, SIGINT);
   signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
 
-  // Before it listens: workerd starts the sandbox's traffic once this answers, so nothing is open until then.
+  // It listens first and answers last: workerd, which comes as soon as the container has started and starts the
+  // sandbox once it is answered, then waits for the policy, instead of being refused and pausing for 200 ms.
+  tcp::acceptor acceptor(io, endpoint);
   if (const auto problem = roombox::ingress::apply_policy(options.policy, endpoint.port())) {
     std::cerr << "roombox-ingress: no network policy, so no ingress: " << *problem << std::endl;
     return kExitFailure;
   }
-  tcp::acceptor acceptor(io, endpoint);
   auto settings = std::make_shared<roombox::ingress::Settings>();
   settings->certificate = read_file(options.certificate);
   asio::co_spawn(io, roombox::ingress::serve(acceptor, std::move(settings)), asio::detached);
