@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { TestProject } from "vitest/node";
@@ -9,37 +9,70 @@ declare module "vitest" {
   }
 }
 
-/** Runs `wrangler dev` for all tests: the worker in workerd, sandboxes in containers of the engine at hand. */
+export const NAME = process.env.ROOMBOX_NAME ?? "roombox-e2e";
+
+/** A `wrangler dev` of its own: the worker in workerd, sandboxes in containers of the engine at hand. */
+export class WranglerDev {
+  readonly origin: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  private constructor(port: number, child: ChildProcess, ended: Promise<unknown>) {
+    this.origin = `http://127.0.0.1:${port}`;
+    this.#child = child;
+    this.#ended = ended;
+  }
+
+  /** @param options those of `wrangler dev` beside its address */
+  static async start(name: string, ...options: string[]): Promise<WranglerDev> {
+    const port = await freePort();
+    const address = ["--name", name, "--ip", "127.0.0.1", "--port", `${port}`];
+    const child = spawn("npm", ["run", "dev", "--", ...address, ...options], {
+      env: { ...process.env, CI: "true" },
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true, // a process group of its own, so that npm's child gets the signal too
+    });
+    const ended = once(child, "exit");
+    let log = "";
+    const ready = new Promise<void>((resolve) => {
+      const read = (chunk: Buffer) => {
+        log += chunk;
+        if (/Ready on/.test(log)) resolve();
+      };
+      child.stdout.on("data", read);
+      child.stderr.on("data", read);
+    });
+    await Promise.race([
+      ready,
+      ended.then(() => {
+        throw new Error(`wrangler dev ended before it was ready:\n${log}`);
+      }),
+    ]);
+    return new WranglerDev(port, child, ended);
+  }
+
+  /** Ends it as Ctrl-C does. */
+  async stop(): Promise<void> {
+    this.#signal("SIGINT");
+    await this.#ended;
+  }
+
+  /** Ends it as a crash does: it cleans up nothing. */
+  async kill(): Promise<void> {
+    this.#signal("SIGKILL");
+    await this.#ended;
+  }
+
+  #signal(name: NodeJS.Signals): void {
+    if (this.#child.exitCode === null && this.#child.pid) process.kill(-this.#child.pid, name);
+  }
+}
+
+/** Runs one for all tests. */
 export default async function wranglerDev(project: TestProject): Promise<() => Promise<void>> {
-  const port = await freePort();
-  const name = process.env.ROOMBOX_NAME ?? "roombox-e2e";
-  const child = spawn("npm", ["run", "dev", "--", "--name", name, "--ip", "127.0.0.1", "--port", `${port}`], {
-    env: { ...process.env, CI: "true" },
-    stdio: ["ignore", "pipe", "pipe"],
-    detached: true, // a process group of its own, so that npm's child gets the signal too
-  });
-  const ended = once(child, "exit");
-  let log = "";
-  const ready = new Promise<void>((resolve) => {
-    const read = (chunk: Buffer) => {
-      log += chunk;
-      if (/Ready on/.test(log)) resolve();
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-  });
-  const stop = async () => {
-    if (child.exitCode === null && child.pid) process.kill(-child.pid, "SIGINT");
-    await ended;
-  };
-  await Promise.race([
-    ready,
-    ended.then(() => {
-      throw new Error(`wrangler dev ended before it was ready:\n${log}`);
-    }),
-  ]);
-  project.provide("origin", `http://127.0.0.1:${port}`);
-  return stop;
+  const dev = await WranglerDev.start(NAME);
+  project.provide("origin", dev.origin);
+  return () => dev.stop();
 }
 
 async function freePort(): Promise<number> {
