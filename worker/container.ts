@@ -1,5 +1,6 @@
 import { readFields } from "./fields";
 import type { Failure } from "./outcome";
+import { within } from "./within";
 
 const decoder = new TextDecoder();
 
@@ -173,8 +174,7 @@ export class SandboxContainer {
     const boot = this.#boot;
     if (typeof this.#container.snapshotContainer !== "function") return "unsupported";
     try {
-      const timeout = scheduler.wait(SNAPSHOT_MS);
-      const taken = await Promise.race([this.#container.snapshotContainer({ name: `${this.#ctx.id.name}` }), timeout]);
+      const taken = await within(SNAPSHOT_MS, this.#container.snapshotContainer({ name: `${this.#ctx.id.name}` }));
       if (!taken) return "timeout";
       if (boot !== this.#boot) return "failed"; // what was saved has been deleted or replaced meanwhile
       const snapshot: Snapshot = { id: taken.id, size: Number(taken.size), at: Date.now() };
@@ -260,7 +260,7 @@ export class SandboxContainer {
 
   /** Why a container that was launched does not run; the platform tells its monitor, and who knocks perhaps. */
   async #failureOf(knock: unknown): Promise<Failure> {
-    const reason = (await Promise.race([this.#exit, scheduler.wait(REASON_MS)])) ?? knock;
+    const reason = (await within(REASON_MS, this.#exit)) ?? knock;
     console.error(`${this.#ctx.id.name}: did not start`, reason);
     if (isAtCapacity(reason) || isAtCapacity(knock)) return "at_capacity";
     return this.snapshot ? "restore_failed" : "start_failed";

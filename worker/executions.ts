@@ -6,6 +6,7 @@ import { readFrames } from "./frames";
 import { digestOf, Keys } from "./keys";
 import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
 import { MAX_RECORDS, Records } from "./records";
+import { within } from "./within";
 
 /** The id of an execution: of the one that a request is about, of a new one for the agent, of one that came of a reply's request. */
 export const EXECUTION_HEADER = "roombox-execution";
@@ -74,10 +75,13 @@ export class Executions {
     return this.#records.lastEnd;
   }
 
-  /** Kills all that run. Settles when their records are written, or after so many milliseconds. */
+  /** Kills all that run, those too that are begun meanwhile. Settles when their records are written, or after so many milliseconds. */
   async cancelAll(patience: number): Promise<void> {
-    const cancelled = Promise.all(this.#records.running().map((id) => this.#cancel(id)));
-    await Promise.race([cancelled, scheduler.wait(patience)]);
+    const deadline = Date.now() + patience;
+    while (this.anyRunning && Date.now() < deadline) {
+      const ended = Promise.all(this.#records.running().map((id) => this.#cancel(id)));
+      await within(deadline - Date.now(), ended);
+    }
   }
 
   /** Goes on with what an earlier instance of the object left running. */

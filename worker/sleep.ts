@@ -4,7 +4,8 @@ import type { Executions } from "./executions";
 import type { OutcomeName } from "./outcome";
 
 /** The platform keeps a snapshot for 30 days after it was taken or last used: the files of a room that sleeps on are saved anew. */
-const RENEW_MS = 20 * 24 * 3600_000;
+const DAY_MS = 24 * 3600_000;
+const RENEW_MS = 20 * DAY_MS;
 /** Pauses before files that could not be saved are saved again. */
 const FIRST_RETRY_MS = 15_000;
 const LAST_RETRY_MS = 600_000;
@@ -107,7 +108,10 @@ export class Sleep {
   /** Starts a container from the snapshot, which is then as good as new, and has it sleep again. */
   async #renew(): Promise<void> {
     const { uses } = this.#activity;
-    if (await this.#container.ready()) return this.#retryLater();
+    if (await this.#container.ready()) {
+      this.#retryAt = Date.now() + DAY_MS;
+      return;
+    }
     if (uses === this.#activity.uses) await this.#fallAsleep();
   }
 

@@ -160,6 +160,25 @@ describe("a room that nobody uses", () => {
   });
 });
 
+it("does not try every now and then to renew what cannot be restored", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  await withContainer("sandbox-expired", async (sandbox, container) => {
+    await sandbox.fetch(exec("true"));
+    await sandbox.sleep();
+    container.reply = () => {
+      container.end();
+      return Promise.reject(new Error("Container is not listening to port 8080"));
+    };
+  });
+  pass(20 * DAY_MS);
+  await look("sandbox-expired");
+  expect(await alarmOf("sandbox-expired")).toBe(Date.now() + DAY_MS);
+  await withContainer("sandbox-expired", async (sandbox, container) => {
+    expect(room(sandbox).status).toBe("asleep");
+    expect(container.starts).toBe(2);
+  });
+});
+
 describe("a save that fails", () => {
   it("leaves the room awake, is told, and is tried again", async () => {
     vi.spyOn(console, "error").mockReturnValue();
@@ -218,6 +237,25 @@ describe("a room that is told to sleep", () => {
       expect(await told(waiting)).toEqual({ status: 200 });
       expect(values(sandbox.records(1, undefined, undefined).fields).record).toContain("cancelled");
       expect(container.snapshots).toHaveLength(1);
+    }));
+
+  it("loses nothing that is begun just then: it is killed, or runs in the next container", () =>
+    withContainer("sandbox-just", async (sandbox, container) => {
+      await sandbox.fetch(exec("true"));
+      const ends = new Set<string>();
+      for (let ticks = 0; ticks < 30; ticks++) {
+        const begun = sandbox.fetch(exec("hold"));
+        for (let tick = 0; tick < ticks; tick++) await (tick % 3 ? Promise.resolve() : scheduler.wait(0));
+        const { starts } = container;
+        await sandbox.sleep();
+        const id = await vi.waitFor(() => {
+          container.agent.end(container.agent.all[0]?.id ?? "");
+          return Promise.race([begun, Promise.reject(new Error("it runs"))]);
+        });
+        expect(await told(id)).toEqual({ status: 200 });
+        ends.add(container.starts > starts ? "next" : "killed");
+      }
+      expect([...ends].sort()).toEqual(["killed", "next"]);
     }));
 
   it("is as it was where it sleeps or was never there", () =>
