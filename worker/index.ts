@@ -3,6 +3,7 @@ import { type Bytes, bytesOf, concat } from "./bytes";
 import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
 import { withEndMark } from "./end-mark";
 import { SEED_HEADER } from "./executions";
+import { ATTEMPT_HEADER, type Attempt, callFresh } from "./fresh";
 import { withLastEvent } from "./last-event";
 import { type Outcome, readOutcome } from "./outcome";
 import { createRoom, listRooms } from "./rooms";
@@ -60,13 +61,13 @@ async function forward(
   env: Env,
 ): Promise<Response> {
   const headers = headersFor(to, request);
-  const reply = await env.SANDBOX.getByName(to.sandbox).fetch(`http://sandbox${to.path}`, {
-    method: to.method,
-    headers,
-    body: bodyFor(to, request, read, headers),
-    signal: request.signal,
-    redirect: "manual",
-  });
+  const body = bodyFor(to, request, read, headers);
+  const send = (attempt: Attempt) => {
+    headers.set(ATTEMPT_HEADER, attempt);
+    const init = { method: to.method, headers, body, signal: request.signal, redirect: "manual" } as const;
+    return env.SANDBOX.getByName(to.sandbox).fetch(`http://sandbox${to.path}`, init);
+  };
+  const reply = await (body instanceof ReadableStream ? send("last") : callFresh(send)); // a stream is there once only
   const outcome = await readOutcome(reply);
   if (outcome) return core.outcome(head, outcome);
   if (to.isTransparent || !reply.body || !reply.headers.get("content-type")?.startsWith("text/event-stream"))
@@ -117,7 +118,7 @@ async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: E
     case "sleep":
       return object.sleep();
     case "wake":
-      return object.wake(sleepAfter);
+      return callFresh((attempt) => env.SANDBOX.getByName(sandbox).wake(sleepAfter, attempt));
     case "timeout":
       return object.sleepAfter(sleepAfter ?? 0);
     case "sessions":

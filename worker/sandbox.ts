@@ -3,7 +3,8 @@ import { Activity } from "./activity";
 import { SandboxContainer } from "./container";
 import { EXECUTION_HEADER, Executions } from "./executions";
 import { type Field, writeFields } from "./fields";
-import { type Outcome, outcomeReply } from "./outcome";
+import { ATTEMPT_HEADER, type Attempt, refresh } from "./fresh";
+import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
 import { isRelayed, relay } from "./relay";
 import { durationOf } from "./settings";
 import { Sleep } from "./sleep";
@@ -45,7 +46,9 @@ export class Sandbox extends DurableObject<Env> {
     await this.#deletion;
     const { life } = this.#container;
     try {
-      return await this.#carryOut(request, life);
+      const reply = await this.#carryOut(request, life);
+      this.#refreshAfter(outcomeName(reply), request.headers.get(ATTEMPT_HEADER));
+      return reply;
     } catch (error) {
       if (!request.signal.aborted) console.error(`${this.ctx.id.name}: no reply`, error);
       return outcomeReply(life === this.#container.life ? "lost" : "gone");
@@ -62,9 +65,11 @@ export class Sandbox extends DurableObject<Env> {
   }
 
   /** Starts the sandbox of a room that sleeps. */
-  async wake(sleepAfter?: number): Promise<Outcome> {
+  async wake(sleepAfter?: number, attempt: Attempt = "last"): Promise<Outcome> {
     await this.#deletion;
-    return this.#exists ? this.#start("room", sleepAfter) : this.status();
+    const outcome = this.#exists ? await this.#start("room", sleepAfter) : this.status();
+    this.#refreshAfter(outcome.name, attempt);
+    return outcome;
   }
 
   /** Has the room sleep, whatever runs in it. */
@@ -136,6 +141,11 @@ export class Sandbox extends DurableObject<Env> {
     if (sleepAfter !== undefined) this.#sleep.after = sleepAfter;
     this.#setAlarm();
     return { name: started, fields: this.#room() };
+  }
+
+  #refreshAfter(outcome: OutcomeName | undefined, attempt: string | null): void {
+    const isBroken = outcome === "start_failed" || outcome === "restore_failed";
+    if (isBroken && attempt === "first" && !this.#container.running) refresh(this.ctx);
   }
 
   /** Sets the alarm to when something is to be done next, unless it comes before that anyway. Nobody waits for it. */

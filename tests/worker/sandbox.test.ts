@@ -1,6 +1,7 @@
+import { env, exports } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { outcomeName } from "../../worker/outcome";
-import { notListening, withContainer } from "./fake-container";
+import { containerOf, notListening, withContainer } from "./fake-container";
 
 // Faults of the platform that a real engine cannot be asked for. What it can be asked for is in tests/e2e.
 
@@ -106,3 +107,27 @@ it("remembers nothing of a deleted room", () =>
     await sandbox.destroy();
     expect([...state.storage.kv.list()]).toEqual([]);
   }));
+
+it("has a fresh instance of the object try where the platform does not start a container, once", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  const container = containerOf(env.SANDBOX.idFromName("sandbox-stale"));
+  const real = container.reply;
+  let failures = 1;
+  container.reply = (path, init) => {
+    if (failures-- <= 0) return real(path, init);
+    container.end();
+    throw new Error("Container failed to start");
+  };
+  const run = () =>
+    exports.default.fetch("http://roombox/api/rooms/stale/sandbox/exec", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"cmd":"true"}',
+    });
+  expect((await run()).status).toBe(200);
+  expect(container.starts).toBe(2);
+  await withContainer("sandbox-stale", async () => container.end());
+  failures = Number.POSITIVE_INFINITY;
+  expect((await run()).status).toBe(500);
+  expect(container.starts).toBe(4);
+});
