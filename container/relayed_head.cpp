@@ -10,6 +10,9 @@
 namespace roombox {
 namespace {
 
+/// Digits of a length that every reader can count with.
+constexpr std::size_t kLengthDigits = 15;
+
 std::string lowered(std::string_view text) {
   std::string lower(text);
   for (char& byte : lower) {
@@ -97,7 +100,27 @@ std::optional<unsigned> status_of(std::string_view line) {
     return std::nullopt;
   if (line.size() > kEnd && line[kEnd] != ' ') return std::nullopt;
   const auto status = sys::parse<unsigned>(line.substr(kStatus, kEnd - kStatus));
-  return status && *status >= 100 ? status : std::nullopt;
+  return status && *status >= 100 && *status < 600 ? status : std::nullopt;
+}
+
+/// Whether all who read it find the body's end at the same place (RFC 9112, 6.3): one length in digits, or
+/// chunks.
+bool has_clear_framing(const HttpHeaders& headers) {
+  std::size_t lengths = 0, codings = 0;
+  for (const auto& [name, value] : headers) {
+    const auto lower = lowered(name);
+    if (lower == "content-length") {
+      const bool digits =
+          std::all_of(value.begin(), value.end(), [](char byte) { return byte >= '0' && byte <= '9'; });
+      if (value.empty() || value.size() > kLengthDigits || !digits) return false;
+      ++lengths;
+    }
+    if (lower == "transfer-encoding") {
+      if (lowered(value) != "chunked") return false;
+      ++codings;
+    }
+  }
+  return lengths + codings <= 1;
 }
 
 }  // namespace
@@ -145,6 +168,7 @@ std::optional<ResponseHead> parse_response_head(std::string_view bytes) {
     if (!is_token(name) || has_controls(value)) return std::nullopt;
     head.headers.emplace_back(name, value);
   }
+  if (!has_clear_framing(head.headers)) return std::nullopt;
   return head;
 }
 

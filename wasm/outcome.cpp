@@ -80,7 +80,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 13> kFailures = {{
+constexpr std::array<Failure, 14> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -90,6 +90,7 @@ constexpr std::array<Failure, 13> kFailures = {{
     {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kCallAtCapacity},
     {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kCallLost},
     {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kCallGone},
+    {"slept", ErrorCode::Unavailable, messages::kSlept, "1", Ran::Perhaps},
     {"sleep_failed", ErrorCode::Unavailable, messages::kSleepFailed, "10", Ran::No},
     {"ended", ErrorCode::Conflict, messages::kEnded, "", Ran::Perhaps},
     {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},

@@ -62,13 +62,18 @@ export class Activity {
     }
   }
 
-  /** Makes the room, unless it is there. Only what the registry knows of may come to be, or no list would ever show it. */
-  async create(): Promise<void> {
+  /** Tells of a room that is to be made. Only what the registry knows of may come to be, or no list would ever show it. */
+  async announce(): Promise<void> {
+    if (this.created === undefined) await this.#registry.touch(this.name, Date.now());
+  }
+
+  /** Makes the room, unless it is there. */
+  create(): void {
     if (this.created !== undefined) return;
     const now = Date.now();
-    await this.#registry.touch(this.name, now);
     this.#ctx.storage.kv.put("name", this.name);
     this.#ctx.storage.kv.put("createdAt", now);
+    this.#ctx.storage.kv.put("activeAt", now);
     this.#active = now;
     this.#touched = now;
   }

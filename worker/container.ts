@@ -29,7 +29,9 @@ const KEEP_MS = 15 * 60_000;
 /** What its owner hears of a container. */
 export interface ContainerEvents {
   /** Before each start of one. */
-  starting(): void | Promise<void>;
+  starting(): Promise<void>;
+  /** One has been started. */
+  started(): void;
   /** None runs any more, whatever ended it; not told of one that was destroyed. */
   ended(): void;
 }
@@ -72,6 +74,8 @@ export class SandboxContainer {
   #starting = false;
   /** While it is there, nothing new is begun in the container: it is about to be ended. */
   #held: Promise<void> | undefined;
+  /** Calls that the agent was sent and has not begun to answer, each by what cuts it. */
+  readonly #unanswered = new Set<AbortController>();
   /** Settles with the platform's reason once the container has ended. */
   #exit: Promise<unknown> = Promise.resolve();
 
@@ -99,6 +103,11 @@ export class SandboxContainer {
     return this.#starting;
   }
 
+  /** Whether it is about to be ended. Who finds it ready asks this last, and sends at once or waits again. */
+  get isHeld(): boolean {
+    return this.#held !== undefined;
+  }
+
   /** The files that the next container starts with; undefined: those of the image. */
   get snapshot(): Snapshot | undefined {
     return this.#ctx.storage.kv.get<Snapshot>("snapshot");
@@ -109,7 +118,7 @@ export class SandboxContainer {
     if (fields.byteLength > 0) this.#ctx.storage.kv.put("variables", fields);
   }
 
-  /** Settles once commands are taken, by a container that is started if none runs. */
+  /** Settles once commands are taken, by a container that is started if none runs; it may be held then. */
   ready(): Promise<Failure | undefined> {
     if (this.#held) return this.#held.then(() => this.ready());
     if (!this.#readiness) {
@@ -135,6 +144,22 @@ export class SandboxContainer {
     return this.#port.fetch(`http://sandbox${path}`, { ...init, headers });
   }
 
+  /** The same for a caller, whose call the container's end awaits or cuts: then it throws with `isCut`. */
+  async call(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
+    const cut = new AbortController();
+    this.#unanswered.add(cut);
+    try {
+      return await this.fetch(path, { ...init, signal: AbortSignal.any([init.signal, cut.signal]) });
+    } finally {
+      this.#unanswered.delete(cut);
+    }
+  }
+
+  /** Cuts the calls that have no answer yet. */
+  cut(): void {
+    for (const call of this.#unanswered) call.abort(new Error(CUT));
+  }
+
   /** Throws if nobody listens (`isNotListening`), or another than the agent that was started. */
   async knock(signal?: AbortSignal): Promise<void> {
     const reply = await this.#port.fetch("http://sandbox/health", signal ? { signal } : {});
@@ -145,6 +170,7 @@ export class SandboxContainer {
 
   /** How much goes on in the container, by its agent's count: executions, calls, connections. Undefined: it does not say. */
   async activity(): Promise<number | undefined> {
+    if (this.#unanswered.size > 0) return this.#unanswered.size; // the agent may not have them yet
     try {
       const reply = await this.fetch("/activity", { signal: AbortSignal.timeout(LOOK_MS) });
       const count = Number(await reply.text());
@@ -187,12 +213,16 @@ export class SandboxContainer {
     }
   }
 
-  /** Does what is to end with the container's end, one such at a time. Who wants it ready waits, and gets a new one. */
+  /**
+   * Does what is to end with the container's end, one such at a time and not while it starts. Who wants it ready waits, and
+   * gets a new one.
+   */
   async hold<T>(work: () => Promise<T>): Promise<T> {
     while (this.#held) await this.#held;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held = promise;
     try {
+      if (this.#starting) await this.#readiness;
       return await work();
     } finally {
       this.#held = undefined;
@@ -227,6 +257,7 @@ export class SandboxContainer {
         await this.#events.starting();
         if (life !== this.#life) return "gone";
         this.#launch();
+        this.#events.started();
         launched = true;
       }
       try {
@@ -235,7 +266,11 @@ export class SandboxContainer {
         return undefined;
       } catch (error) {
         if (!this.running && launched) return this.#failureOf(error);
-        if (Date.now() >= deadline) return "start_timeout";
+        if (Date.now() >= deadline) {
+          const hint = `nothing healthy answers on port ${AGENT_PORT} yet: is the agent the image's entrypoint, is the port exposed?`;
+          console.error(`${this.#ctx.id.name}: ${hint}`, error);
+          return "start_timeout";
+        }
       }
       await scheduler.wait(pause);
     }
@@ -305,6 +340,12 @@ export class SandboxContainer {
 function splitVariable(variable: string): [string, string] {
   const end = variable.indexOf("=");
   return [variable.slice(0, end), variable.slice(end + 1)];
+}
+
+const CUT = "the call was cut for the container's end";
+
+export function isCut(error: unknown): boolean {
+  return error instanceof Error && error.message === CUT;
 }
 
 /** The platform's words for a refused connection; nothing of the request was sent. */

@@ -15,6 +15,8 @@ export const SEED_HEADER = "roombox-seed";
 const KEY_HEADER = "idempotency-key";
 const DIALECT_HEADER = "roombox-dialect";
 
+/** Pause before one is told to end again that the agent does not know. */
+const CANCEL_PAUSE_MS = 10;
 /** How long a reader of a record waits for the agent before it gets what is stored. */
 const LOOK_MS = 5000;
 
@@ -79,8 +81,8 @@ export class Executions {
   async cancelAll(patience: number): Promise<void> {
     const deadline = Date.now() + patience;
     while (this.anyRunning && Date.now() < deadline) {
-      const ended = Promise.all(this.#records.running().map((id) => this.#cancel(id)));
-      await within(deadline - Date.now(), ended);
+      const cancelled = Promise.all(this.#records.running().map((id) => this.#cancel(id)));
+      await within(deadline - Date.now(), cancelled);
     }
   }
 
@@ -128,7 +130,7 @@ export class Executions {
     if (this.isRunning(id) && this.#container.running) {
       const { method, headers, signal } = request;
       const body = request.body && (await bytesOf(request));
-      const reply = await this.#container.fetch(pathname + search, { method, headers, body, signal });
+      const reply = await this.#container.call(pathname + search, { method, headers, body, signal });
       if (reply.status !== 404) return reply;
       await reply.body?.cancel(); // it has ended and is stored meanwhile
     }
@@ -165,11 +167,13 @@ export class Executions {
 
   /** Has the agent run it, in a container that is started if none runs. */
   async #send(exec: Exec): Promise<Response> {
-    for (let sends = 1; ; sends++) {
+    for (let sends = 1; ; ) {
+      if (exec.life !== this.#container.life) return outcomeReply("gone");
       const failure = await this.#container.ready();
       if (exec.life !== this.#container.life) return outcomeReply("gone");
       if (failure) return outcomeReply(failure);
       exec.signal.throwIfAborted(); // the client has left
+      if (this.#container.isHeld) continue;
       const id = this.#begin(exec);
       try {
         return await this.#answer(id, exec, await this.#post(id, exec));
@@ -179,7 +183,7 @@ export class Executions {
           throw error;
         }
         this.#drop(id);
-        if (sends === MAX_SENDS) return outcomeReply("start_failed");
+        if (sends++ === MAX_SENDS) return outcomeReply("start_failed");
         this.#container.distrust();
       }
     }
@@ -199,7 +203,7 @@ export class Executions {
     sent.set(EXECUTION_HEADER, id);
     this.#unanswered.add(id);
     try {
-      return await this.#container.fetch(path, { method: "POST", headers: sent, body, signal });
+      return await this.#container.call(path, { method: "POST", headers: sent, body, signal });
     } finally {
       this.#unanswered.delete(id);
     }
@@ -234,10 +238,11 @@ export class Executions {
     try {
       const reply = await this.#container.fetch(`/executions/${id}/kill`, { method: "POST" });
       await reply.body?.cancel();
+      if (reply.ok) return await this.#records.ended(id);
     } catch {
       // then it ends with its container
     }
-    await this.#records.ended(id);
+    await scheduler.wait(CANCEL_PAUSE_MS); // the agent has not been told of it yet, or has told of its end
   }
 
   #drop(id: string): void {

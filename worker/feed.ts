@@ -1,6 +1,7 @@
 import type { SandboxContainer } from "./container";
 import { type Frame, readFrames } from "./frames";
 import type { Records } from "./records";
+import { within } from "./within";
 
 /** Pauses before the feed is opened again. */
 const FIRST_PAUSE_MS = 25;
@@ -64,7 +65,9 @@ export class Feed {
         if (closed.aborted) return;
         since = failure ? (since ?? Date.now()) : undefined;
         pause = failure ? Math.min(pause * 2, LAST_PAUSE_MS) : FIRST_PAUSE_MS;
-        if (since !== undefined && Date.now() - since >= this.#container.patience) return await this.#giveUp(failure);
+        if (since === undefined || Date.now() - since < this.#container.patience) continue;
+        await this.#giveUp(failure);
+        since = undefined;
       }
     } finally {
       // At once, for who adds a running one next is to find that nobody reads.
@@ -76,7 +79,8 @@ export class Feed {
   async #readOnce(closed: AbortSignal): Promise<unknown> {
     let frames = 0;
     try {
-      const reply = await this.#container.fetch("/records", { signal: closed });
+      const reply = await within(this.#container.patience, this.#container.fetch("/records", { signal: closed }));
+      if (!reply) throw new Error("the agent does not answer");
       if (!reply.ok || !reply.body) throw new Error(`the agent answered ${reply.status} for its records`);
       for await (const frame of readFrames(reply.body)) {
         if (closed.aborted) return undefined;
@@ -128,10 +132,12 @@ export class Feed {
     }
   }
 
-  /** As patient as with a start: an agent that cannot be asked for so long is of no use. */
+  /** As patient as with a start: an agent that cannot be asked for so long is of no use. What it has in files is. */
   async #giveUp(error: unknown): Promise<void> {
     console.error("the agent does not tell of its executions and is ended", error);
-    await this.#container.end();
+    await this.#container.hold(async () => {
+      if ((await this.#container.save()) === undefined) await this.#container.end();
+    });
   }
 
   #fail(ids: string[]): void {

@@ -47,6 +47,9 @@ async function carryOut(request: Request, head: string, env: Env): Promise<Respo
 
 /** Calls by these have no body. */
 const BODILESS = ["GET", "HEAD", "DELETE"];
+/** Not even for a server of the sandbox: the platform sends none with them. */
+const NEVER_A_BODY = ["GET", "HEAD"];
+const FRAMING = ["content-length", "transfer-encoding"];
 
 /**
  * Sends the caller's own bytes, as they were read or else as they come, to the sandbox and pipes its reply through; words it
@@ -91,7 +94,8 @@ function headersFor(to: Forward, request: Request): Headers {
 
 /** @param headers get what the agent needs to see that the body is whole */
 function bodyFor(to: Forward, request: Request, read: Bytes | undefined, headers: Headers): BodyInit | null {
-  if (to.isTransparent) return request.body;
+  if (to.isTransparent && !NEVER_A_BODY.includes(to.method)) return request.body;
+  if (to.isTransparent) for (const name of FRAMING) headers.delete(name);
   if (BODILESS.includes(to.method)) return null;
   return read ? concat(to.seed, read) : withEndMark(request, headers);
 }

@@ -30,6 +30,7 @@ export type OutcomeName =
   | "created"
   | "timeout_set"
   | "sleep_failed"
+  | "slept"
   | "rooms";
 
 /** Why a container takes no commands. */

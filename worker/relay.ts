@@ -1,4 +1,4 @@
-import { isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
+import { isCut, isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
 import { outcomeReply } from "./outcome";
 
 /** The agent's calls about files and ports: `kFiles` and `kPorts` of wasm/protocol/agent_api.h. */
@@ -16,17 +16,20 @@ export function isRelayed(request: Request): boolean {
 export async function relay(container: SandboxContainer, request: Request, life: number): Promise<Response> {
   const { method, headers, body, signal } = request;
   const { pathname, search } = new URL(request.url);
-  for (let sends = 1; ; sends++) {
+  for (let sends = 1; ; ) {
+    if (life !== container.life) return outcomeReply("gone");
     const failure = await container.ready();
     if (life !== container.life) return outcomeReply("gone");
     if (failure) return outcomeReply(failure);
     signal.throwIfAborted(); // the client has left
     try {
-      if (body) await container.knock(); // a stream can be sent once only
-      return await container.fetch(pathname + search, { method, headers, body, signal, redirect: "manual" });
+      if (body && !container.isHeld) await container.knock(); // a stream can be sent once only
+      if (container.isHeld) continue;
+      return await container.call(pathname + search, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
+      if (isCut(error)) return outcomeReply("slept");
       if (!isNotListening(error) || body?.locked) throw error;
-      if (sends === MAX_SENDS) return outcomeReply("start_failed");
+      if (sends++ === MAX_SENDS) return outcomeReply("start_failed");
       container.distrust();
     }
   }

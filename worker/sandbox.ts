@@ -13,6 +13,8 @@ import { Sleep } from "./sleep";
 const FEED_ALARM_MS = 30_000;
 /** While a container runs, likewise: it must be kept from the platform, which ends those of objects that it has put away. */
 const KEEP_ALARM_MS = 5 * 60_000;
+/** And no more often than that, however soon a room is to sleep. */
+const ALARM_PAUSE_MS = 1000;
 
 /** One room's sandbox: its container and its executions, from the first call to `destroy`. */
 export class Sandbox extends DurableObject<Env> {
@@ -31,8 +33,9 @@ export class Sandbox extends DurableObject<Env> {
     this.#container = new SandboxContainer(ctx, settings, {
       starting: async () => {
         this.#executions.containerEnded(); // an earlier one, whose end nobody saw
-        await this.#activity.create();
+        await this.#activity.announce();
       },
+      started: () => this.#activity.create(),
       ended: () => this.#executions.containerEnded(),
     });
     this.#executions = new Executions(ctx.storage.sql, this.#container);
@@ -75,7 +78,6 @@ export class Sandbox extends DurableObject<Env> {
   /** Has the room sleep, whatever runs in it. */
   async sleep(): Promise<Outcome> {
     await this.#deletion;
-    if (this.#container.starting) await this.#container.ready();
     const failure = this.#exists ? await this.#sleep.now() : undefined;
     this.#setAlarm();
     return failure ? { name: failure } : this.status();
@@ -119,9 +121,12 @@ export class Sandbox extends DurableObject<Env> {
   override async alarm(): Promise<void> {
     this.#alarmAt = undefined;
     await this.#deletion;
-    this.#container.keep();
-    await this.#sleep.look();
-    this.#setAlarm();
+    try {
+      this.#container.keep();
+      await this.#sleep.look();
+    } finally {
+      this.#setAlarm();
+    }
   }
 
   async #carryOut(request: Request, life: number): Promise<Response> {
@@ -154,11 +159,11 @@ export class Sandbox extends DurableObject<Env> {
     const times = [this.#sleep.due];
     if (this.#container.running) times.push(now + KEEP_ALARM_MS);
     if (this.#executions.anyRunning) times.push(now + FEED_ALARM_MS);
-    const next = Math.min(...times.filter((time) => time !== undefined));
+    const next = Math.max(Math.min(...times.filter((time) => time !== undefined)), now + ALARM_PAUSE_MS);
     if (next >= (this.#alarmAt ?? Number.POSITIVE_INFINITY)) return;
     this.#alarmAt = next;
     const log = (error: unknown) => console.error(`${this.ctx.id.name}: no alarm`, error);
-    this.ctx.storage.setAlarm(Math.max(next, now + 1)).catch(log);
+    this.ctx.storage.setAlarm(this.#alarmAt).catch(log);
   }
 
   async #delete(): Promise<Outcome> {

@@ -76,6 +76,8 @@ export class Sleep {
       if (!this.#container.running) return undefined;
       await this.#executions.cancelAll(CANCEL_MS);
       await this.#quiet();
+      this.#container.cut(); // an upload that is cut before the files are saved leaves nothing in them
+      await this.#quiet();
       if (life !== this.#container.life) return "gone";
       if (!(await this.#save())) return life === this.#container.life ? "sleep_failed" : "gone";
       await this.#container.end();

@@ -76,5 +76,21 @@ TEST(RelayedHead, IsRefusedWhereReadersMayDiffer) {
   EXPECT_TRUE(parse_response_head("HTTP/1.1 200 \xc3\xa9\r\nA: \xc3\xa9\t\"\r\n\r\n"));
 }
 
+TEST(RelayedHead, IsRefusedWhereItsBodyHasNoClearEnd) {
+  for (const std::string headers :
+       {"Content-Length: -1", "Content-Length: +3", "Content-Length: abc",
+        "Content-Length:", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 5",
+        "Content-Length: 99999999999999999999999", "Transfer-Encoding: gzip",
+        "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: chunked\r\ncontent-length: 5"}) {
+    EXPECT_FALSE(parse_response_head("HTTP/1.1 200 OK\r\n" + headers + "\r\n\r\n")) << headers;
+  }
+  for (const std::string headers :
+       {"Content-Length: 0", "Content-Length: 999999999999999", "Transfer-Encoding: Chunked", "X: y"}) {
+    EXPECT_TRUE(parse_response_head("HTTP/1.1 200 OK\r\n" + headers + "\r\n\r\n")) << headers;
+  }
+  for (const std::string status : {"600", "999", "099"})
+    EXPECT_FALSE(parse_response_head("HTTP/1.1 " + status + " No\r\n\r\n")) << status;
+}
+
 }  // namespace
 }  // namespace roombox

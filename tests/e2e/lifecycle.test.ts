@@ -79,6 +79,8 @@ it(
         const reply = await sent;
         const body = await reply.text();
         expect([200, 410], body).toContain(reply.status);
+        // What came before a deletion starts nothing after it.
+        if (reply.status === 410) expect(await status(name)).toBe("absent");
         if (reply.status === 200) expect(JSON.parse(body).result.stdout).toBe("ran\n");
         expect(deletions.every(({ sandboxName }) => sandboxName === `sandbox-${name}`)).toBe(true);
       }

@@ -144,6 +144,55 @@ describe("sleep by request", () => {
     expect(sandboxContainers().length).toBeGreaterThan(0);
   });
 
+  it("loses no file of a command that it has let finish, however many sleeps and commands come at once", async () => {
+    const room = newRoom();
+    await exec(room, "true");
+    for (let round = 0; round < 12; round++) {
+      const later = () => new Promise((resolve) => setTimeout(resolve, (Math.random() * round * 150) / 12));
+      const sleeps = Array.from({ length: 5 }, async () => {
+        await later();
+        return (await call("POST", `${path(room)}/sleep`)).status;
+      });
+      const names = Array.from({ length: 12 }, (_, i) => `${round}-${i}`);
+      const written = names.map(async (name) => {
+        await later();
+        return { name, status: (await exec(room, `echo x > ${name}`)).status }; // anything but 200 throws
+      });
+      expect(new Set(await Promise.all(sleeps))).toEqual(new Set([200]));
+      const done = (await Promise.all(written)).filter(({ status }) => status === "completed").map(({ name }) => name);
+      await sleep(room);
+      const { stdout } = await exec(room, "ls");
+      expect(done.filter((name) => !stdout.split("\n").includes(name))).toEqual([]);
+    }
+  });
+
+  it("leaves nothing of an upload that it cuts, and says so", async () => {
+    const room = newRoom();
+    await exec(room, "true");
+    let begun = () => undefined as unknown;
+    const sent = new Promise((resolve) => (begun = () => resolve(undefined)));
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        controller.enqueue(new Uint8Array(100_000));
+        begun();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      },
+    });
+    const upload = fetch(`${origin()}${path(room)}/sandbox/files/workspace/big`, {
+      method: "PUT",
+      body,
+      duplex: "half",
+    } as RequestInit);
+    await sent;
+    expect(await sleep(room)).toMatchObject({ status: "asleep" });
+    const reply = await upload;
+    expect([reply.status, await reply.json()]).toEqual([
+      503,
+      expect.objectContaining({ error: expect.stringContaining("put to sleep") }),
+    ]);
+    expect((await exec(room, "ls -A")).stdout).toBe("");
+  });
+
   it("of a room that is not there is a 404, and starts nothing", async () => {
     const before = sandboxContainers().length;
     expect(await callJson(404, "POST", `${path(newRoom())}/sleep`)).toMatchObject({ code: "not_found" });

@@ -43,6 +43,9 @@ inline constexpr std::string_view kRestoreFailed =
     "did not run, try again, or delete the room to begin anew with the image";
 inline constexpr std::string_view kSleepFailed =
     "the room could not be saved and stays awake; no file is lost, try again later";
+inline constexpr std::string_view kSlept =
+    "the room was put to sleep before the call was done; what was sent may have been taken in part, the next "
+    "call wakes the room";
 inline constexpr std::string_view kCrashed = "internal error - the request was not carried out, try again";
 
 // The same, of a call that is no command.
