@@ -96,7 +96,7 @@ describe("a wrangler dev that is started again", () => {
 });
 
 it("is cleaned up after by the next scripts/engine run, where it crashed", async () => {
-  await start(name);
+  await start(name, "--persist-to", state);
   await run("true");
   await dev?.kill();
   expect(containers(name)).toHaveLength(1);
@@ -150,7 +150,7 @@ describe("an image of one's own", () => {
 const isAlone = process.env.CI === "true" && process.env.DOCKER_HOST === "unix:///run/roombox/docker.sock";
 describe.skipIf(!isAlone)("an engine that is ended", () => {
   it("takes its sandboxes along: told so, and started anew once it is back", async () => {
-    await start(name);
+    await start(name, "--persist-to", state);
     await run("echo saved > file");
     await json(200, "POST", "/api/rooms/r/sleep");
     const waiting = run("touch begun; sleep 992");

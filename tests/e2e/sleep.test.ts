@@ -169,12 +169,9 @@ describe("sleep by request", () => {
   it("leaves nothing of an upload that it cuts, and says so", async () => {
     const room = newRoom();
     await exec(room, "true");
-    let begun = () => undefined as unknown;
-    const sent = new Promise((resolve) => (begun = () => resolve(undefined)));
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
         controller.enqueue(new Uint8Array(100_000));
-        begun();
         await new Promise((resolve) => setTimeout(resolve, 100));
       },
     });
@@ -183,7 +180,7 @@ describe("sleep by request", () => {
       body,
       duplex: "half",
     } as RequestInit);
-    await sent;
+    while ((await exec(room, "ls -A")).stdout === ""); // it has begun
     expect(await sleep(room)).toMatchObject({ status: "asleep" });
     const reply = await upload;
     expect([reply.status, await reply.json()]).toEqual([

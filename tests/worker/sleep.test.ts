@@ -128,6 +128,16 @@ describe("a room that nobody uses", () => {
     expect(container.snapshots).toHaveLength(1);
   });
 
+  it("does not sleep too soon for that", async () => {
+    await idle("sandbox-once");
+    const container = await evict("sandbox-once");
+    for (let minute = 0; minute < 10; minute += 5) {
+      await look("sandbox-once");
+      expect(container.running).toBe(true);
+      pass(5 * MINUTE_MS);
+    }
+  });
+
   it("never sleeps where it was told so, and is looked at all the same", async () => {
     await idle("sandbox-never");
     await withContainer("sandbox-never", async (sandbox) => {

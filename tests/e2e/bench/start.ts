@@ -133,4 +133,6 @@ await Promise.all(ids.map((id) => call(room(id), { method: "DELETE" })));
 
 await ours.stop();
 await bare.stop();
+const left = docker("ps", "--all", "--quiet", "--filter", "name=-roombox-bare-Bare-").split("\n").filter(Boolean);
+if (left.length > 0) docker("rm", "--force", ...left); // wrangler leaves their ingress
 rmSync(state, { recursive: true });
