@@ -36,6 +36,7 @@
 #include <string_view>
 #include <utility>
 
+#include "wasm/access.h"
 #include "wasm/answer.h"
 #include "wasm/checks.h"
 #include "wasm/edge.h"
@@ -473,9 +474,7 @@ constexpr std::array<Row, 15> kRows = {{
     {"cut", answer_cut},
 }};
 
-}  // namespace
-
-Answer answer_outcome(const Request& request, std::string_view outcome) {
+Answer worded(const Request& request, std::string_view outcome) {
   const Subject subject = subject_of(request);
   const std::string_view name = outcome.substr(0, outcome.find('\n'));
   const std::string_view fields = outcome.substr(std::min(name.size() + 1, outcome.size()));
@@ -483,6 +482,14 @@ Answer answer_outcome(const Request& request, std::string_view outcome) {
     if (row.outcome == name) return row.answer({request, subject, name, fields});
   }
   return answer_failure(failure_of(name, "crashed"), subject);
+}
+
+}  // namespace
+
+Answer answer_outcome(const Request& request, std::string_view outcome) {
+  Answer answer = worded(request, outcome);
+  append(answer.headers, cors_headers(request));
+  return answer;
 }
 
 }  // namespace roombox::edge

@@ -19,7 +19,7 @@ constexpr std::string_view kReference =
 static_assert(kReference.size() == 100);
 
 Request exec_call(std::string_view body) {
-  Request request{};
+  Request request = open_call();
   request.method = "POST";
   request.url = "http://localhost:8787/api/rooms/room-123/sandbox/exec";
   request.content_type = "application/json";
