@@ -67,13 +67,17 @@ std::optional<Error> check_token(std::string_view grant, Scope scope, std::strin
   return forbidden("scope", messages::fill(messages::kTokenScope, {name(scope), scopes}));
 }
 
+std::string_view message_for(std::string_view word) {
+  for (const Stranger& stranger : kStrangers) {
+    if (stranger.word == word) return stranger.message;
+  }
+  return messages::kCredentialsUnconfigured;
+}
+
 Error unauthorized(std::string_view word) {
-  const auto* found = std::find_if(kStrangers.begin(), kStrangers.end(),
-                                   [word](const Stranger& stranger) { return stranger.word == word; });
-  const auto message = found == kStrangers.end() ? messages::kCredentialsUnconfigured : found->message;
   return {ErrorCode::Unauthorized,
           std::string(messages::kUnauthorized),
-          {{"authorization", std::string(message)}}};
+          {{"authorization", std::string(message_for(word))}}};
 }
 
 /// Pages that bind a name of theirs to this machine's address are of its origin then, but call it by that
@@ -111,6 +115,14 @@ std::optional<Error> check_access(const Request& request, Scope scope, std::stri
   }
   if (caller.starts_with(kToken)) return check_token(caller.substr(kToken.size()), scope, room);
   return unauthorized(caller);
+}
+
+std::string socket_scopes(const Request& request) {
+  constexpr std::string_view kAll = "attach,ports";
+  std::string_view grant = request.caller.value_or("");
+  if (!grant.starts_with(kToken)) return std::string(kAll);
+  grant.remove_prefix(kToken.size());
+  return std::string(has_member(take_word(grant, ' '), ',', name(Scope::Ports)) ? kAll : name(Scope::Attach));
 }
 
 std::optional<Error> check_origin(const Request& request) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "wasm/edge.h"
@@ -26,6 +27,10 @@ enum class Scope : std::uint8_t {
 /// Whether the caller (Request::caller) may make a call of that scope about a room; empty where it is about
 /// none. 401 for who is nobody, with what to do; 403 for who may do other things.
 std::optional<Error> check_access(const Request& request, Scope scope, std::string_view room);
+
+/// The scopes that a caller who may attach can hand on to a page for opening WebSockets, with commas between
+/// them.
+std::string socket_scopes(const Request& request);
 
 /// Whether the page that sends it may: a browser tells its origin, and sends what it likes to where it likes.
 /// Origins that are not allowed may not open sockets nor change anything, credentials or not.

@@ -81,7 +81,8 @@ struct Ask {
   /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
   /// which 18 random lower-case hexadecimal digits make a room id; of `create`, `wake` and `timeout`:
   /// sleep_after_ms, after how many milliseconds without activity the sandbox is to sleep by itself, 0 for
-  /// never. Absent ones are left out, but for the limit.
+  /// never; of `token` and `ticket`: scopes, with commas between them; of `token`: lifetime_ms. Absent ones
+  /// are left out, but for the limit.
   Headers arguments;
   std::string fields;  ///< Of `create`: `env`, a NAME=value for all commands of the sandbox, again and again.
 };

@@ -23,6 +23,7 @@
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/terminal.h"
 #include "wasm/protocol/timeout_request.h"
+#include "wasm/protocol/token_request.h"
 
 namespace roombox::edge {
 namespace {
@@ -193,6 +194,21 @@ Decision status(const Call& call) {
   return Ask{"status", call.subject.sandbox, {}, {}};
 }
 
+Decision token(const Call& call) {
+  if (auto first = before_json(call)) return *std::move(first);
+  auto parsed = parse_token_request(*call.request.body);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  return Ask{
+      "token",
+      call.subject.sandbox,
+      {{"scopes", std::move(parsed->scopes)}, {"lifetime_ms", std::to_string(parsed->lifetime.count())}},
+      {}};
+}
+
+Decision ticket(const Call& call) {
+  return Ask{"ticket", call.subject.sandbox, {{"scopes", socket_scopes(call.request)}}, {}};
+}
+
 Decision destroy(const Call& call) {
   return Ask{"destroy", call.subject.sandbox, {}, {}};
 }
@@ -232,13 +248,15 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 50> kRoutes = {{
+constexpr std::array<Route, 52> kRoutes = {{
     {kRooms, Scope::None, "GET", "/health", health},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, Scope::All, "GET", "/api/rooms", rooms},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}", status},
     {kRooms, Scope::Delete, "DELETE", "/api/rooms/{roomID}", destroy},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sleep", sleep},
+    {kRooms, Scope::All, "POST", "/api/rooms/{roomID}/tokens", token},
+    {kRooms, Scope::Attach, "POST", "/api/rooms/{roomID}/tickets", ticket},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,

@@ -97,6 +97,8 @@ inline constexpr std::string_view kCredentialExpired =
 inline constexpr std::string_view kCredentialsUnconfigured =
     "No credentials are configured, so nobody is let in: set an API key with \"npx wrangler secret put "
     "API_KEY\"";
+inline constexpr std::string_view kNoTokenKey =
+    "no key to sign room tokens with is configured: set a secret with \"npx wrangler secret put TOKEN_KEY\"";
 inline constexpr std::string_view kTokenNotForAll = "Only an API key may make this call";
 inline constexpr std::string_view kTokenOtherRoom = "The token is for another room";
 inline constexpr std::string_view kTokenScope = "The call needs the scope <scope>; the token has: <scopes>";
@@ -238,6 +240,8 @@ inline constexpr std::string_view kMemberWrongType =
 inline constexpr std::string_view kSignal =
     "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
 inline constexpr std::string_view kOwnPort = "Port <port> is the sandbox's own";
+inline constexpr std::string_view kScope =
+    "Invalid option: expected some of \"exec\"|\"attach\"|\"files\"|\"ports\"|\"read\"|\"delete\"";
 inline constexpr std::string_view kTemplate = "Invalid option: expected one of \"base\"";
 inline constexpr std::string_view kControlType =
     "Invalid option: expected one of \"stdin-eof\"|\"resize\"|\"signal\"";
