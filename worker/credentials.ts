@@ -41,10 +41,10 @@ async function wordFor(credential: string, keys: Keys, env: Env): Promise<string
 
 /** The first of those that a request can bring it in. */
 function credentialOf({ headers, url }: Request): { credential: string; spent: string[] } | undefined {
+  const key = headers.get("x-api-key");
+  if (key) return { credential: key, spent: ["x-api-key"] }; // Authorization may be for a server in the sandbox then
   const [, bearer] = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "") ?? [];
   if (bearer) return { credential: bearer, spent: ["authorization"] };
-  const key = headers.get("x-api-key");
-  if (key) return { credential: key, spent: ["x-api-key"] };
   if (headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
   const offered = (headers.get(PROTOCOL_HEADER) ?? "").split(/ *, */);
   const protocol = offered.find((each) => each.startsWith(CREDENTIAL_PROTOCOL));

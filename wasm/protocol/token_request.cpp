@@ -36,6 +36,7 @@ class TokenReader final : public BodyReader {
   }
 
   void accept_member(const BodyField& field, std::string&, const JsonValue& value) override {
+    is_empty_ = false;
     const bool known = value.kind == JsonKind::String &&
                        std::find(kScopes.begin(), kScopes.end(), *value.text) != kScopes.end();
     if (!known) return report().add(field.name, messages::kScope);
@@ -45,10 +46,11 @@ class TokenReader final : public BodyReader {
   }
 
   void end(const BodyField& field) override {
-    if (field.tag == kScope && request_.scopes.empty()) report().add(field.name, messages::kScope);
+    if (field.tag == kScope && is_empty_) report().add(field.name, messages::kScope);
   }
 
   TokenRequest request_{{}, limits::kTokenLifetime};
+  bool is_empty_ = true;
 };
 
 }  // namespace
