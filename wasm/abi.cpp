@@ -17,7 +17,9 @@
 ///   ...                               needed here the first counts, others are skipped
 ///
 /// The headers that count are content-type, content-length, content-encoding, idempotency-key,
-/// last-event-id, upgrade, range, if-range, if-match and if-none-match.
+/// last-event-id, upgrade, range, if-range, if-match, if-none-match, origin, access-control-request-method
+/// and access-control-request-headers; and the host's own words, which it must let no client say:
+/// roombox-caller and roombox-origins (Request::caller and allowed_origins of edge.h). It says them first.
 ///
 /// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
 /// size.
@@ -28,7 +30,8 @@
 ///               caller's own. Body: the seed of a new execution's record (protocol/record.h), empty for
 ///               calls on an existing one. The headers are for the object; protocol/agent_api.h has them.
 ///               Status or limit: 1 where they are added to the caller's own and replace those of the same
-///               names, else 0: the caller's stay behind
+///               names, else 0: the caller's stay behind. After an empty line, if there is one, `Name:value`
+///               lines that the reply gets
 ///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
 ///               of its arguments; edge.h has the operations. Body: its fields (protocol/fields.h). What
 ///               comes of it goes to edge_outcome
@@ -127,7 +130,12 @@ struct HeaderField {
   std::optional<std::string_view> Request::*value;
 };
 
-constexpr std::array<HeaderField, 10> kHeaderFields = {{
+constexpr std::array<HeaderField, 15> kHeaderFields = {{
+    {"roombox-caller", &Request::caller},
+    {"roombox-origins", &Request::allowed_origins},
+    {"origin", &Request::origin},
+    {"access-control-request-method", &Request::preflight_method},
+    {"access-control-request-headers", &Request::preflight_headers},
     {"content-type", &Request::content_type},
     {"content-length", &Request::content_length},
     {"content-encoding", &Request::content_encoding},
@@ -188,6 +196,8 @@ class Writer {
     state_.head.append(forward.sandbox).append("\n");
     state_.head.append(forward.method).append(" ").append(forward.path).append("\n");
     append_lines(state_.head, forward.headers);
+    if (!forward.reply_headers.empty()) state_.head += "\n";
+    append_lines(state_.head, forward.reply_headers);
     state_.body = std::move(forward.seed);
     finish(kEdgeForward, forward.base == Forward::Base::Callers ? 1 : 0);
   }

@@ -1,5 +1,6 @@
 #include "wasm/answer.h"
 
+#include <iterator>
 #include <utility>
 
 namespace roombox::edge {
@@ -19,6 +20,10 @@ Answer error_answer(const Error& error, Dialect dialect) {
 
 Answer error_answer(ErrorCode code, std::string_view message, Dialect dialect) {
   return error_answer(Error{code, std::string(message)}, dialect);
+}
+
+void append(Headers& headers, Headers more) {
+  headers.insert(headers.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace roombox::edge

@@ -19,4 +19,7 @@ Answer json_answer(int status, std::string body);
 Answer error_answer(const Error& error, Dialect dialect);
 Answer error_answer(ErrorCode code, std::string_view message, Dialect dialect);
 
+/// Adds headers after others.
+void append(Headers& headers, Headers more);
+
 }  // namespace roombox::edge

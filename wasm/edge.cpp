@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "wasm/access.h"
 #include "wasm/answer.h"
 #include "wasm/execution_id.h"
 #include "wasm/protocol/messages.h"
@@ -136,20 +137,58 @@ Subject subject_at(const Place& place, Dialect dialect) {
 
 }  // namespace
 
-Decision decide(const Request& request) {
+/// A browser asks before it sends what a page may not send by itself.
+Answer answer_preflight(const Request& request, std::string_view pattern) {
+  std::string methods;
+  for (const Route& route : routes()) {
+    if (route.pattern != pattern) continue;
+    const bool any = route.method == kAnyMethod;
+    append_listed(methods,
+                  any               ? *request.preflight_method
+                  : has_head(route) ? kGetAndHead
+                                    : route.method,
+                  ", ");
+  }
+  Answer answer{204, {{"Access-Control-Allow-Methods", std::move(methods)}}, {}};
+  if (request.preflight_headers) {
+    answer.headers.emplace_back("Access-Control-Allow-Headers", *request.preflight_headers);
+  }
+  answer.headers.emplace_back("Access-Control-Max-Age", "7200");
+  return answer;
+}
+
+Answer refused(const Error& error, Dialect dialect) {
+  Answer answer = error_answer(error, dialect);
+  if (error.code == ErrorCode::Unauthorized) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+Decision decided(const Request& request) {
   const std::string_view path = path_of(request.url);
   const Dialect dialect = dialect_of(path);
   const auto place = find_place(path);
+  if (auto error = check_origin(request)) return refused(*error, dialect);
   if (!place) return not_found(dialect);
+  if (is_preflight(request)) return answer_preflight(request, place->pattern);
   if (has_room(place->pattern) && place->path.room.empty()) return room_required(dialect);
   const Route* const route = find_route(place->pattern, request.method);
   if (route == nullptr) return method_not_allowed(place->pattern, dialect);
   const Subject subject = subject_at(*place, dialect);
+  const std::string_view room = subject.sandbox.empty() ? place->path.room : room_of(subject.sandbox);
+  if (auto error = check_access(request, route->scope, room)) return refused(*error, dialect);
   if (has_room(place->pattern) && subject.sandbox.empty()) return invalid_room(dialect);
   if (has_execution(place->pattern) && subject.execution.empty()) {
     return error_answer(no_execution(place->path.execution), dialect);
   }
   return route->decide({request, subject, place->path.port, place->path.rest});
+}
+
+Decision decide(const Request& request) {
+  Decision decision = decided(request);
+  Headers cors = cors_headers(request);
+  if (auto* const answer = std::get_if<Answer>(&decision)) append(answer->headers, std::move(cors));
+  if (auto* const forward = std::get_if<Forward>(&decision)) forward->reply_headers = std::move(cors);
+  return decision;
 }
 
 Subject subject_of(const Request& request) {

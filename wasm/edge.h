@@ -26,7 +26,16 @@ struct Request {
   std::optional<std::string_view> if_range;
   std::optional<std::string_view> if_match;
   std::optional<std::string_view> if_none_match;
-  std::optional<std::string_view> body;  ///< Absent until a decision asked for it.
+  std::optional<std::string_view> origin;
+  std::optional<std::string_view> preflight_method;   ///< Access-Control-Request-Method
+  std::optional<std::string_view> preflight_headers;  ///< Access-Control-Request-Headers
+  /// The host's word, never the client's, for whom the request is from: `open` where nobody needs
+  /// credentials, `key` for an API key, `token <scopes> <room>` for a room token, its scopes with commas
+  /// between them, its room an id or the beginning of some with a star; or why it is from nobody: `missing`,
+  /// `invalid`, `expired` or `unconfigured`. Absent: the last.
+  std::optional<std::string_view> caller;
+  std::optional<std::string_view> allowed_origins;  ///< Likewise: other origins, with blanks between them.
+  std::optional<std::string_view> body;             ///< Absent until a decision asked for it.
 };
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -60,6 +69,7 @@ struct Forward {
   Headers headers;
   std::string seed;  ///< Of the record of a new execution (protocol/record.h); empty where there is none.
   Base base = Base::None;
+  Headers reply_headers = {};  ///< What the reply gets beside its own.
 };
 
 /// Ask the object of a sandbox, or where none is named what keeps the list of rooms, and word what comes of
@@ -71,7 +81,8 @@ struct Ask {
   /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
   /// which 18 random lower-case hexadecimal digits make a room id; of `create`, `wake` and `timeout`:
   /// sleep_after_ms, after how many milliseconds without activity the sandbox is to sleep by itself, 0 for
-  /// never. Absent ones are left out, but for the limit.
+  /// never; of `token` and `ticket`: scopes, with commas between them; of `token`: lifetime_ms. Absent ones
+  /// are left out, but for the limit.
   Headers arguments;
   std::string fields;  ///< Of `create`: `env`, a NAME=value for all commands of the sandbox, again and again.
 };

@@ -7,6 +7,7 @@
 ///                          sleep_error, why it could not be put to sleep the last time. `created` is
 ///                          answered with 201
 ///   timeout_set            of `timeout`
+///   token, ticket          credential; expires_ms
 ///   rooms                  `room` again and again, each with the fields of a room; cursor, if there are more
 ///   record                 those of a record (protocol/record.h)
 ///   records                `record` again and again, each with the fields of a record's head (of the
@@ -36,6 +37,7 @@
 #include <string_view>
 #include <utility>
 
+#include "wasm/access.h"
 #include "wasm/answer.h"
 #include "wasm/checks.h"
 #include "wasm/edge.h"
@@ -80,7 +82,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 14> kFailures = {{
+constexpr std::array<Failure, 15> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -96,6 +98,7 @@ constexpr std::array<Failure, 14> kFailures = {{
     {"earlier_life", ErrorCode::Gone, messages::kEarlierLife, "", Ran::Perhaps},
     {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
     {"key_spent", ErrorCode::Gone, messages::kKeySpent, "", Ran::No},
+    {"no_token_key", ErrorCode::Conflict, messages::kNoTokenKey, "", Ran::No},
     {"key_reused", ErrorCode::Conflict, messages::kKeyReused, "", Ran::No},
     {"crashed", ErrorCode::Internal, messages::kCrashed, "", Ran::Perhaps},
 }};
@@ -287,6 +290,25 @@ Answer answer_timeout_set(const Report&) {
   return nothing();
 }
 
+// Credentials.
+
+/// One that was made: under its kind's name, with its end.
+Answer answer_credential(const Report& report) {
+  std::string_view credential;
+  std::optional<std::chrono::system_clock::time_point> expires_at;
+  FieldReader reader(report.fields);
+  while (const auto field = reader.next()) {
+    if (field->name == "credential") credential = field->value;
+    if (field->name == "expires_ms") expires_at = parse_unix_ms(field->value);
+  }
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key(report.name).string(credential);
+  write_time(json.key("expiresAt"), expires_at);
+  json.end_object();
+  return json_answer(201, std::move(body));
+}
+
 // Lists.
 
 /// Writes a list of the fields of one name, each by `write`, and its cursor.
@@ -456,13 +478,15 @@ struct Row {
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 15> kRows = {{
+constexpr std::array<Row, 17> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
     {"created", answer_room},
     {"timeout_set", answer_timeout_set},
     {"rooms", answer_rooms},
+    {"token", answer_credential},
+    {"ticket", answer_credential},
     {"record", answer_record},
     {"records", answer_records},
     {"sessions", answer_sessions},
@@ -474,9 +498,7 @@ constexpr std::array<Row, 15> kRows = {{
     {"cut", answer_cut},
 }};
 
-}  // namespace
-
-Answer answer_outcome(const Request& request, std::string_view outcome) {
+Answer worded(const Request& request, std::string_view outcome) {
   const Subject subject = subject_of(request);
   const std::string_view name = outcome.substr(0, outcome.find('\n'));
   const std::string_view fields = outcome.substr(std::min(name.size() + 1, outcome.size()));
@@ -484,6 +506,14 @@ Answer answer_outcome(const Request& request, std::string_view outcome) {
     if (row.outcome == name) return row.answer({request, subject, name, fields});
   }
   return answer_failure(failure_of(name, "crashed"), subject);
+}
+
+}  // namespace
+
+Answer answer_outcome(const Request& request, std::string_view outcome) {
+  Answer answer = worded(request, outcome);
+  append(answer.headers, cors_headers(request));
+  return answer;
 }
 
 }  // namespace roombox::edge

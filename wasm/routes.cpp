@@ -23,6 +23,7 @@
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/terminal.h"
 #include "wasm/protocol/timeout_request.h"
+#include "wasm/protocol/token_request.h"
 
 namespace roombox::edge {
 namespace {
@@ -193,6 +194,21 @@ Decision status(const Call& call) {
   return Ask{"status", call.subject.sandbox, {}, {}};
 }
 
+Decision token(const Call& call) {
+  if (auto first = before_json(call)) return *std::move(first);
+  auto parsed = parse_token_request(*call.request.body);
+  if (!parsed) return refuse(call, invalid_request(std::move(parsed.error())));
+  return Ask{
+      "token",
+      call.subject.sandbox,
+      {{"scopes", std::move(parsed->scopes)}, {"lifetime_ms", std::to_string(parsed->lifetime.count())}},
+      {}};
+}
+
+Decision ticket(const Call& call) {
+  return Ask{"ticket", call.subject.sandbox, {{"scopes", socket_scopes(call.request)}}, {}};
+}
+
 Decision destroy(const Call& call) {
   return Ask{"destroy", call.subject.sandbox, {}, {}};
 }
@@ -232,59 +248,62 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 50> kRoutes = {{
-    {kRooms, "GET", "/health", health},
-    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
-    {kRooms, "GET", "/api/rooms", rooms},
-    {kRooms, "GET", "/api/rooms/{roomID}", status},
-    {kRooms, "DELETE", "/api/rooms/{roomID}", destroy},
-    {kRooms, "POST", "/api/rooms/{roomID}/sleep", sleep},
-    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
-    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
-    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,
+constexpr std::array<Route, 52> kRoutes = {{
+    {kRooms, Scope::None, "GET", "/health", health},
+    {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
+    {kRooms, Scope::All, "GET", "/api/rooms", rooms},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}", status},
+    {kRooms, Scope::Delete, "DELETE", "/api/rooms/{roomID}", destroy},
+    {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sleep", sleep},
+    {kRooms, Scope::All, "POST", "/api/rooms/{roomID}/tokens", token},
+    {kRooms, Scope::Attach, "POST", "/api/rooms/{roomID}/tickets", ticket},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,
      Route::Reply::Stream},
-    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/attach", attach,
+    {kRooms, Scope::Attach, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/attach", attach,
      Route::Reply::Stream},
-    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
-    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/resize", resize},
-    {kRooms, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
-    {kRooms, "GET", "/api/rooms/{roomID}/sandbox/files/{path}", get_path},
-    {kRooms, "PUT", "/api/rooms/{roomID}/sandbox/files/{path}", put_file},
-    {kRooms, "DELETE", "/api/rooms/{roomID}/sandbox/files/{path}", delete_file},
-    {kRooms, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}", relay},
-    {kRooms, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}/{path}", relay},
-    {kV1, "POST", "/v1/sandboxes/{id}/exec", exec},
-    {kV1, "GET", "/v1/sandboxes", rooms},
-    {kV1, "POST", "/v1/sandboxes", create},
-    {kV1, "GET", "/v1/sandboxes/{id}", status},
-    {kV1, "DELETE", "/v1/sandboxes/{id}", destroy},
-    {kV1, "POST", "/v1/sandboxes/{id}/ports", port_url},
-    {kV1, "GET", "/v1/sandboxes/{id}/files", get_file},
-    {kV1, "PUT", "/v1/sandboxes/{id}/files", put_file},
-    {kV1, "DELETE", "/v1/sandboxes/{id}/files", delete_file},
-    {kSdk, "POST", "/api/sandboxes/{id}/exec", open_session},
-    {kSdk, "GET", "/api/sandboxes", rooms},
-    {kSdk, "POST", "/api/sandboxes", create},
-    {kSdk, "GET", "/api/sandboxes/{id}", status},
-    {kSdk, "DELETE", "/api/sandboxes/{id}", destroy},
-    {kSdk, "POST", "/api/sandboxes/{id}/hibernate", sleep},
-    {kSdk, "POST", "/api/sandboxes/{id}/wake", wake},
-    {kSdk, "POST", "/api/sandboxes/{id}/timeout", set_timeout},
-    {kSdk, "GET", "/api/sandboxes/{id}/exec", sessions},
-    {kSdk, "POST", "/api/sandboxes/{id}/exec/run", exec},
-    {kSdk, "POST", "/api/sandboxes/{id}/exec/run-async", start},
-    {kSdk, "GET", "/api/sandboxes/{id}/exec/{executionID}", attach, Route::Reply::Stream},
-    {kSdk, "GET", "/api/sandboxes/{id}/exec/{executionID}/result", record},
-    {kSdk, "POST", "/api/sandboxes/{id}/exec/{executionID}/kill", kill},
-    {kSdk, "POST", "/api/sandboxes/{id}/pty", open_terminal},
-    {kSdk, "GET", "/api/sandboxes/{id}/pty/{executionID}", attach_terminal, Route::Reply::Stream},
-    {kSdk, "POST", "/api/sandboxes/{id}/pty/{executionID}/resize", resize},
-    {kSdk, "DELETE", "/api/sandboxes/{id}/pty/{executionID}", end_terminal},
-    {kSdk, "GET", "/api/sandboxes/{id}/files", get_file},
-    {kSdk, "PUT", "/api/sandboxes/{id}/files", put_file},
-    {kSdk, "DELETE", "/api/sandboxes/{id}/files", delete_file},
-    {kSdk, "GET", "/api/sandboxes/{id}/files/list", list_directory},
-    {kSdk, "POST", "/api/sandboxes/{id}/files/mkdir", make_directory},
+    {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
+    {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/resize", resize},
+    {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
+    {kRooms, Scope::Files, "GET", "/api/rooms/{roomID}/sandbox/files/{path}", get_path},
+    {kRooms, Scope::Files, "PUT", "/api/rooms/{roomID}/sandbox/files/{path}", put_file},
+    {kRooms, Scope::Files, "DELETE", "/api/rooms/{roomID}/sandbox/files/{path}", delete_file},
+    {kRooms, Scope::Ports, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}", relay},
+    {kRooms, Scope::Ports, kAnyMethod, "/api/rooms/{roomID}/sandbox/ports/{port}/{path}", relay},
+    {kV1, Scope::Exec, "POST", "/v1/sandboxes/{id}/exec", exec},
+    {kV1, Scope::All, "GET", "/v1/sandboxes", rooms},
+    {kV1, Scope::All, "POST", "/v1/sandboxes", create},
+    {kV1, Scope::Read, "GET", "/v1/sandboxes/{id}", status},
+    {kV1, Scope::Delete, "DELETE", "/v1/sandboxes/{id}", destroy},
+    {kV1, Scope::Ports, "POST", "/v1/sandboxes/{id}/ports", port_url},
+    {kV1, Scope::Files, "GET", "/v1/sandboxes/{id}/files", get_file},
+    {kV1, Scope::Files, "PUT", "/v1/sandboxes/{id}/files", put_file},
+    {kV1, Scope::Files, "DELETE", "/v1/sandboxes/{id}/files", delete_file},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/exec", open_session},
+    {kSdk, Scope::All, "GET", "/api/sandboxes", rooms},
+    {kSdk, Scope::All, "POST", "/api/sandboxes", create},
+    {kSdk, Scope::Read, "GET", "/api/sandboxes/{id}", status},
+    {kSdk, Scope::Delete, "DELETE", "/api/sandboxes/{id}", destroy},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/hibernate", sleep},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/wake", wake},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/timeout", set_timeout},
+    {kSdk, Scope::Read, "GET", "/api/sandboxes/{id}/exec", sessions},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/exec/run", exec},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/exec/run-async", start},
+    {kSdk, Scope::Attach, "GET", "/api/sandboxes/{id}/exec/{executionID}", attach, Route::Reply::Stream},
+    {kSdk, Scope::Read, "GET", "/api/sandboxes/{id}/exec/{executionID}/result", record},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/exec/{executionID}/kill", kill},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/pty", open_terminal},
+    {kSdk, Scope::Attach, "GET", "/api/sandboxes/{id}/pty/{executionID}", attach_terminal,
+     Route::Reply::Stream},
+    {kSdk, Scope::Exec, "POST", "/api/sandboxes/{id}/pty/{executionID}/resize", resize},
+    {kSdk, Scope::Exec, "DELETE", "/api/sandboxes/{id}/pty/{executionID}", end_terminal},
+    {kSdk, Scope::Files, "GET", "/api/sandboxes/{id}/files", get_file},
+    {kSdk, Scope::Files, "PUT", "/api/sandboxes/{id}/files", put_file},
+    {kSdk, Scope::Files, "DELETE", "/api/sandboxes/{id}/files", delete_file},
+    {kSdk, Scope::Files, "GET", "/api/sandboxes/{id}/files/list", list_directory},
+    {kSdk, Scope::Files, "POST", "/api/sandboxes/{id}/files/mkdir", make_directory},
 }};
 
 }  // namespace

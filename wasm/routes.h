@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "wasm/access.h"
 #include "wasm/edge.h"
 
 namespace roombox::edge {
@@ -27,6 +28,7 @@ struct Route {
   enum class Reply { Whole, Stream };  ///< A stream's GET is not HEAD's too: it would wait for the end.
 
   Dialect dialect;
+  Scope scope;  ///< What its caller must be allowed.
   std::string_view method;
   std::string_view pattern;
   Decision (*decide)(const Call& call);

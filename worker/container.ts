@@ -39,7 +39,7 @@ export interface ContainerEvents {
 export interface ContainerSettings {
   /** How long an agent may take to answer, in milliseconds. */
   patience: number;
-  instance: NonNullable<ContainerStartupOptions["instance"]>;
+  instance: string;
 }
 
 /** One life of a container: from its start to its end. */
@@ -285,7 +285,7 @@ export class SandboxContainer {
     if (!image) throw new Error("wrangler.toml names no image `sandbox` for this object's container");
     this.#container.start({
       enableInternet: false,
-      instance: this.#settings.instance,
+      instance: this.#settings.instance as "lite",
       env: { ...this.#variables(), ROOMBOX_BOOT_ID: boot.id, ROOMBOX_AGENT_TOKEN: boot.token },
       ...(snapshot ? { containerSnapshot: { id: snapshot.id } } : { image }),
     });

@@ -15,6 +15,8 @@ export interface Forward {
   headers: [string, string][];
   /** The caller's headers go along, and its body as it is: they are for a server of the sandbox. */
   isTransparent: boolean;
+  /** What the reply gets beside its own. */
+  replyHeaders: [string, string][];
   /** What is known of the record of a new execution; empty for a call about one that exists. */
   seed: Bytes;
 }
@@ -65,12 +67,23 @@ const HEAD_FIELDS = [
   "if-range",
   "if-match",
   "if-none-match",
+  "origin",
+  "access-control-request-method",
+  "access-control-request-headers",
 ];
 
-/** The head of a request as the core reads it: the request line, then the headers that decide something. */
-export function headOf(request: Request): string {
+/** What the host knows of a request that its own headers do not say. */
+export interface Knowledge {
+  /** Whom it is from: `Request::caller` of wasm/edge.h. */
+  caller: string;
+  /** Other origins whose pages are served, with blanks between them. */
+  origins: string;
+}
+
+/** The head of a request as the core reads it: the request line, what the host knows, then the headers that decide something. */
+export function headOf(request: Request, { caller, origins }: Knowledge): string {
   const { headers } = request;
-  let head = `${request.method} ${request.url}\n`;
+  let head = `${request.method} ${request.url}\nroombox-caller:${caller}\nroombox-origins:${origins}\n`;
   for (const name of HEAD_FIELDS) {
     const value = headers.get(name);
     if (value !== null) head += `${name}:${value}\n`;
@@ -136,11 +149,22 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
     case 1:
       return { action: "readBody", limit: number };
     case 2: {
-      const [sandbox = "", requestLine = "", ...headers] = head.split("\n");
+      const [call = "", reply = ""] = head.split("\n\n");
+      const [sandbox = "", requestLine = "", ...headers] = call.split("\n");
       const [method = "", path = ""] = requestLine.split(" ");
       const seed = new Uint8Array(body); // a copy
       const ours = headers.filter(Boolean).map(splitHeader);
-      return { action: "forward", sandbox, method, path, headers: ours, isTransparent: number === 1, seed };
+      const replyHeaders = reply.split("\n").filter(Boolean).map(splitHeader);
+      return {
+        action: "forward",
+        sandbox,
+        method,
+        path,
+        headers: ours,
+        isTransparent: number === 1,
+        replyHeaders,
+        seed,
+      };
     }
     case 3: {
       const [operation = "", sandbox = "", ...lines] = head.split("\n");

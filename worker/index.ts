@@ -1,5 +1,6 @@
 import { readBody } from "./body";
 import { type Bytes, bytesOf, concat } from "./bytes";
+import { type Caller, callerOf, PROTOCOL, PROTOCOL_HEADER, signToken } from "./credentials";
 import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
 import { withEndMark } from "./end-mark";
 import { SEED_HEADER } from "./executions";
@@ -15,9 +16,10 @@ const core = new EdgeCore();
 
 export default {
   async fetch(request, env): Promise<Response> {
-    const head = headOf(request);
+    const caller = await callerOf(request, env);
+    const head = headOf(request, { caller: caller.word, origins: env.ALLOWED_ORIGINS });
     try {
-      return await carryOut(request, head, env);
+      return await carryOut(request, caller, head, env);
     } catch (error) {
       if (!request.signal.aborted) console.error("the edge failed", error);
       return answerCrash(head);
@@ -26,7 +28,7 @@ export default {
 } satisfies ExportedHandler<Env>;
 
 /** Asks the core and does as it decides. */
-async function carryOut(request: Request, head: string, env: Env): Promise<Response> {
+async function carryOut(request: Request, caller: Caller, head: string, env: Env): Promise<Response> {
   let body: Bytes | undefined;
   let decision = core.decide(head);
   if (decision.action === "readBody") {
@@ -37,7 +39,7 @@ async function carryOut(request: Request, head: string, env: Env): Promise<Respo
     case "answer":
       return decision.response;
     case "forward":
-      return forward(decision, request, body, head, env);
+      return forward(decision, request, caller, body, head, env);
     case "ask":
       return core.outcome(head, await ask(decision, env));
     case "readBody":
@@ -59,11 +61,12 @@ const FRAMING = ["content-length", "transfer-encoding"];
 async function forward(
   to: Forward,
   request: Request,
+  caller: Caller,
   read: Bytes | undefined,
   head: string,
   env: Env,
 ): Promise<Response> {
-  const headers = headersFor(to, request);
+  const headers = headersFor(to, request, caller);
   const body = bodyFor(to, request, read, headers);
   const send = (attempt: Attempt) => {
     headers.set(ATTEMPT_HEADER, attempt);
@@ -73,19 +76,30 @@ async function forward(
   const reply = await (body instanceof ReadableStream ? send("last") : callFresh(send)); // a stream is there once only
   const outcome = await readOutcome(reply);
   if (outcome) return core.outcome(head, outcome);
-  if (to.isTransparent || !reply.body || !reply.headers.get("content-type")?.startsWith("text/event-stream"))
-    return reply;
-  return new Response(
-    withLastEvent(reply.body, async () => bytesOf(core.outcome(head, { name: "cut" }))),
-    reply,
-  );
+  return dressed(reply, to, caller, head);
+}
+
+/** The agent's or the server's reply as the client gets it; its body passes through. */
+function dressed(reply: Response, to: Forward, caller: Caller, head: string): Response {
+  const isStream = !to.isTransparent && reply.headers.get("content-type")?.startsWith("text/event-stream");
+  const more = [...to.replyHeaders];
+  if (reply.webSocket && caller.spent.includes(PROTOCOL_HEADER)) more.push([PROTOCOL_HEADER, PROTOCOL]);
+  if (!isStream && more.length === 0) return reply;
+  const headers = new Headers(reply.headers);
+  for (const [name, value] of more) headers.set(name, value);
+  const { status, webSocket } = reply;
+  const last = async () => bytesOf(core.outcome(head, { name: "cut" }));
+  const body = isStream && reply.body ? withLastEvent(reply.body, last) : reply.body;
+  return new Response(body, { status, headers, webSocket });
 }
 
 /** What is ours alone to say, to the object and to the agent. */
 const OURS = "roombox-";
 
-function headersFor(to: Forward, request: Request): Headers {
+/** A server in the sandbox gets the caller's own headers, but not what was meant for us. */
+function headersFor(to: Forward, request: Request, caller: Caller): Headers {
   const headers = new Headers(to.isTransparent ? request.headers : undefined);
+  for (const name of caller.spent) headers.delete(name);
   for (const name of [...headers.keys()]) if (name.startsWith(OURS)) headers.delete(name);
   for (const [name, value] of to.headers) headers.set(name, value);
   if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
@@ -104,6 +118,7 @@ function bodyFor(to: Forward, request: Request, read: Bytes | undefined, headers
 async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: Env): Promise<Outcome> {
   const object = env.SANDBOX.getByName(sandbox);
   const limit = Number(named.get("limit"));
+  const scopes = named.get("scopes") ?? "";
   const after = named.get("sleep_after_ms");
   const sleepAfter = after === undefined ? undefined : Number(after);
   switch (operation) {
@@ -119,6 +134,10 @@ async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: E
       return listRooms(env, limit, named.get("cursor"));
     case "create":
       return createRoom(env, named.get("prefix") ?? "", fields, sleepAfter);
+    case "token":
+      return signToken(env, sandbox.slice("sandbox-".length), scopes, Number(named.get("lifetime_ms")));
+    case "ticket":
+      return object.ticket(scopes);
     case "sleep":
       return object.sleep();
     case "wake":

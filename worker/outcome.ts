@@ -29,6 +29,9 @@ export type OutcomeName =
   | "room"
   | "created"
   | "timeout_set"
+  | "token"
+  | "ticket"
+  | "no_token_key"
   | "sleep_failed"
   | "slept"
   | "rooms";

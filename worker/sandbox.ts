@@ -8,6 +8,7 @@ import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./out
 import { isRelayed, relay } from "./relay";
 import { durationOf } from "./settings";
 import { Sleep } from "./sleep";
+import { Tickets } from "./tickets";
 
 /** While commands run, the object is woken so often: the platform puts one to sleep that nobody calls, and with it the feed. */
 const FEED_ALARM_MS = 30_000;
@@ -22,6 +23,7 @@ export class Sandbox extends DurableObject<Env> {
   readonly #container: SandboxContainer;
   readonly #executions: Executions;
   readonly #sleep: Sleep;
+  readonly #tickets: Tickets;
   #deletion: Promise<Outcome> | undefined;
   /** When the alarm comes that this instance has set, in Unix milliseconds. */
   #alarmAt: number | undefined;
@@ -41,6 +43,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#executions = new Executions(ctx.storage.sql, this.#container);
     const sleepAfter = durationOf("SLEEP_AFTER", env.SLEEP_AFTER);
     this.#sleep = new Sleep(ctx.storage, this.#container, this.#executions, this.#activity, sleepAfter);
+    this.#tickets = new Tickets(ctx.storage);
     this.#executions.resume();
   }
 
@@ -91,6 +94,18 @@ export class Sandbox extends DurableObject<Env> {
     this.#sleep.after = ms;
     this.#setAlarm();
     return { name: "timeout_set" };
+  }
+
+  /** A ticket for one WebSocket. */
+  ticket(scopes: string): Outcome {
+    const [secret, expires] = this.#tickets.make(scopes);
+    const credential = `ticket.${this.#activity.name.slice("sandbox-".length)}.${secret}`;
+    return { name: "ticket", fields: writeFields(["credential", credential], ["expires_ms", expires]) };
+  }
+
+  /** What a ticket is good for, the first time that it is brought. */
+  redeem(secret: string): string | undefined {
+    return this.#tickets.redeem(secret);
   }
 
   /** Ends the sandbox and forgets all about it. Calls in flight are told that it is gone, later ones get a new one. */

@@ -23,8 +23,12 @@ export class WranglerDev {
     this.#ended = ended;
   }
 
-  /** @param options those of `wrangler dev` beside its address */
-  static async start(name: string, ...options: string[]): Promise<WranglerDev> {
+  /** Without credentials. @param options those of `wrangler dev` beside its address */
+  static start(name: string, ...options: string[]): Promise<WranglerDev> {
+    return WranglerDev.startWith(name, "--var", "AUTH_MODE:open", ...options);
+  }
+
+  static async startWith(name: string, ...options: string[]): Promise<WranglerDev> {
     const port = await freePort();
     const address = ["--name", name, "--ip", "127.0.0.1", "--port", `${port}`];
     const child = spawn("npm", ["run", "dev", "--", ...address, ...options], {
@@ -49,6 +53,11 @@ export class WranglerDev {
       }),
     ]);
     return new WranglerDev(port, child, ended);
+  }
+
+  /** Calls back with all that it writes from now on. */
+  onLog(callback: (text: string) => void): void {
+    for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on("data", (chunk) => callback(`${chunk}`));
   }
 
   /** Ends it as Ctrl-C does. */

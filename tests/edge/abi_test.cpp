@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -13,7 +14,15 @@ namespace {
 
 constexpr std::string_view kExec =
     "POST http://host/api/rooms/r/sandbox/exec\ncontent-type:application/json\ncontent-length:14\n";
-constexpr std::string_view kDelete = "DELETE http://host/api/rooms/r\n";
+constexpr std::string_view kDelete = "DELETE http://host/api/rooms/r\nroombox-caller:key\n";
+
+/// A head with the host's word that it is of somebody with an API key.
+std::string by_key(std::string_view head) {
+  const std::size_t end = std::min(head.find('\n'), head.size());
+  std::string text(head.substr(0, end));
+  text += "\nroombox-caller:key";
+  return text.append(head.substr(end));
+}
 
 /// Puts both into the buffer.
 void fill(std::string_view head, std::string_view rest) {
@@ -37,12 +46,14 @@ struct Result {
   std::string body;
 };
 
-Result decide(std::string_view head) {
+Result decide(std::string_view request) {
+  const std::string head = by_key(request);
   fill(head, {});
   return Result(edge_decide(head.size(), -1));
 }
 
-Result decide(std::string_view head, std::string_view body) {
+Result decide(std::string_view request, std::string_view body) {
+  const std::string head = by_key(request);
   fill(head, body);
   return Result(edge_decide(head.size(), static_cast<std::int32_t>(body.size())));
 }

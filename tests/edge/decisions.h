@@ -12,9 +12,16 @@
 /// What the tests of decisions share.
 namespace roombox::edge {
 
+/// The beginning of a call where nobody needs credentials.
+inline Request open_call() {
+  Request request{};
+  request.caller = "open";
+  return request;
+}
+
 /// An exec call as a well-behaved client sends it.
 inline Request exec_call(std::optional<std::string_view> body = std::nullopt) {
-  Request request{};
+  Request request = open_call();
   request.method = "POST";
   request.url = "http://localhost:8787/api/rooms/room-123/sandbox/exec";
   request.content_type = "application/json";

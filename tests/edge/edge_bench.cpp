@@ -20,6 +20,7 @@ static_assert(kReference.size() == 100);
 
 Request exec_call(std::string_view body) {
   Request request{};
+  request.caller = "key";
   request.method = "POST";
   request.url = "http://localhost:8787/api/rooms/room-123/sandbox/exec";
   request.content_type = "application/json";

@@ -77,7 +77,7 @@ Decision carry(const json& sent, const std::string& body) {
   const std::string method = sent.at("method");
   const std::string url = "http://localhost" + sent.at("path").get<std::string>();
   const json headers = sent.value("headers", json::object());
-  Request request{};
+  Request request = open_call();
   request.method = method;
   request.url = url;
   request.content_type = value_of(headers, "content-type");

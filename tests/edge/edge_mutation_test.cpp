@@ -207,7 +207,7 @@ TEST(Mutation, OfAUrlIsDecidedOn) {
     for (std::size_t rounds = dice.below(3); rounds > 0; --rounds) mutate(url, dice);
     std::string header_value = "17";
     if (dice.below(2) == 0) mutate(header_value, dice);
-    Request request{};
+    Request request = open_call();
     request.method = kMethods[dice.below(std::size(kMethods))];
     request.url = url;
     request.content_type = "application/json";
@@ -276,7 +276,7 @@ TEST(Mutation, OfAnOutcomeIsAnswered) {
     std::string outcome = seeds[dice.below(seeds.size())];
     for (std::size_t rounds = dice.below(4); rounds > 0; --rounds) mutate(outcome, dice);
     const std::string after = std::to_string(dice.below(14));
-    Request request{};
+    Request request = open_call();
     request.method = "GET";
     request.url = kUrls[dice.below(std::size(kUrls))];
     if (dice.below(2) == 0) request.last_event_id = after;

@@ -51,7 +51,7 @@ TEST(Edge, IgnoresTheQuery) {
 }
 
 TEST(Edge, DestroysARoomsSandbox) {
-  Request request{};
+  Request request = open_call();
   request.method = "DELETE";
   request.url = "/api/rooms/room-123";
   const Ask ask = expect<Ask>(decide(request));
@@ -61,7 +61,8 @@ TEST(Edge, DestroysARoomsSandbox) {
 }
 
 TEST(Edge, RelaysToAPort) {
-  Request request{};
+  Request request = open_call();
+  request.caller = "key";
   request.method = "REPORT";
   request.url = "https://rooms.example/api/rooms/r%2D1/sandbox/ports/3000/a%20b//?x=&wait_ms=250&&y";
   const Forward forward = expect<Forward>(decide(request));
@@ -80,7 +81,7 @@ TEST(Edge, RelaysToAPort) {
 }
 
 TEST(Edge, RelaysNothingThatNoRequestLineHas) {
-  Request request{};
+  Request request = open_call();
   request.method = "GET";
   for (std::string_view url : {"/a b", "/a\tb", "/a\x7F", "/a\xC3\xA9", "/?a\rb"}) {
     const std::string whole = "/api/rooms/r/sandbox/ports/3000" + std::string(url);
@@ -96,7 +97,7 @@ TEST(Edge, RelaysNothingThatNoRequestLineHas) {
 }
 
 TEST(Edge, PassesOnTheCallersHeadersToPortsAlone) {
-  Request request{};
+  Request request = open_call();
   request.method = "GET";
   for (std::string_view url :
        {"/api/rooms/r/sandbox/files/a", "/api/rooms/r/sandbox/executions/exec_1/events",
@@ -109,6 +110,7 @@ TEST(Edge, PassesOnTheCallersHeadersToPortsAlone) {
 
 TEST(Edge, TellsWhereAPortIsReached) {
   Request request = exec_call(R"({"port":3000})");
+  request.caller = "key";
   request.url = "https://rooms.example:8787/v1/sandboxes/sbx%5F1/ports?x";
   Answer answer = expect<Answer>(decide(request));
   EXPECT_EQ(answer.status, 200);
@@ -121,7 +123,7 @@ TEST(Edge, TellsWhereAPortIsReached) {
 }
 
 TEST(Edge, PutsToSleepAndWakes) {
-  Request request{};
+  Request request = open_call();
   request.method = "POST";
   request.url = "/api/rooms/room-123/sleep";
   Ask ask = expect<Ask>(decide(request));
@@ -259,7 +261,7 @@ TEST(Edge, RefusesABodyOverTheLimit) {
 
 // Path, method, room id, type, length, body: each is looked at only when those before it are right.
 TEST(Edge, ChecksInOrder) {
-  Request request{};
+  Request request = open_call();
   request.method = "GET";
   request.url = "/api/rooms/-/sandbox/exe";
   request.content_length = "999999999";

@@ -13,7 +13,7 @@ namespace roombox::edge {
 namespace {
 
 Request deletion(std::string_view url) {
-  Request request{};
+  Request request = open_call();
   request.method = "DELETE";
   request.url = url;
   return request;
@@ -82,7 +82,7 @@ TEST(Outcome, TellsWhatKeptACallAboutFilesFromItsAnswer) {
       {"crashed", 500, "internal error"},
   };
   for (const Case& c : kCases) {
-    Request request{};
+    Request request = open_call();
     request.method = "PUT";
     request.url = "/api/rooms/r/sandbox/files/a";
     const Answer rooms = answer_outcome(request, c.outcome);
@@ -109,7 +109,7 @@ TEST(Outcome, TellsWhatKeptACallThatIsNoCommandFromItsAnswer) {
       {"POST", "/api/sandboxes", "the call was not carried out"},
   };
   for (const Case& c : kCases) {
-    Request request{};
+    Request request = open_call();
     request.method = c.method;
     request.url = c.url;
     for (std::string_view outcome : {"start_failed", "start_timeout", "at_capacity", "restore_failed"}) {
@@ -137,7 +137,7 @@ TEST(Outcome, TellsThatASnapshotCouldNotBeRestored) {
 }
 
 TEST(Outcome, TellsThatARoomCouldNotBePutToSleep) {
-  Request request{};
+  Request request = open_call();
   request.method = "POST";
   request.url = "/api/rooms/r/sleep";
   const Answer answer = answer_outcome(request, "sleep_failed\ncause 12\nR2: /x/y/z 5");
@@ -155,7 +155,7 @@ TEST(Outcome, DeletesNoRoomWhereThePathNamesNone) {
 }
 
 Request request_of(std::string_view method, std::string_view url) {
-  Request request{};
+  Request request = open_call();
   request.method = method;
   request.url = url;
   return request;

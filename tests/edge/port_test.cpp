@@ -28,7 +28,8 @@ TEST(PortRequest, RefusesOthers) {
   EXPECT_EQ(asked(R"({"port":73616})"), "port: Too big: expected number to be <=65535\n") << "8080 + 65536";
   EXPECT_EQ(asked(R"({"port":1.5})"), "port: Invalid input: expected int, received number\n");
   EXPECT_EQ(asked(R"({"port":8080})"), "port: Port 8080 is the sandbox's own\n");
-  EXPECT_EQ(asked(R"({"port":3000,"ports":1})"), "ports: Unrecognized key: \"ports\". Did you mean \"port\"?\n");
+  EXPECT_EQ(asked(R"({"port":3000,"ports":1})"),
+            "ports: Unrecognized key: \"ports\". Did you mean \"port\"?\n");
   EXPECT_EQ(asked(""), "body: Invalid JSON at position 0: the body is empty\n");
 }
 

@@ -10,7 +10,8 @@
 
 namespace {
 
-constexpr std::string_view kExec = "POST /api/rooms/r/sandbox/exec\ncontent-type:application/json\n";
+constexpr std::string_view kExec =
+    "POST /api/rooms/r/sandbox/exec\nroombox-caller:key\ncontent-type:application/json\n";
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -36,6 +37,8 @@ void check_head(std::string_view head) {
   const EdgeResult* result = edge_decide(head.size(), -1);
   const bool http_status = result->status_or_limit >= 200 && result->status_or_limit < 600;
   require(result->action <= kEdgeAsk && (result->action != kEdgeAnswer || http_status));
+  // Nobody gets further whom the host has not named.
+  require(result->action == kEdgeAnswer || head.find("roombox-caller:") != head.npos);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@ import { containerOf, type FakeContainer, withContainer } from "./fake-container
 
 // Calls of the API through worker, core and object, to an agent that is a fake one.
 
-const API = "http://roombox/api/rooms";
-const V1 = "http://roombox/v1/sandboxes";
+const API = "http://localhost/api/rooms";
+const V1 = "http://localhost/v1/sandboxes";
 const fetch = (url: string, init?: RequestInit) => exports.default.fetch(url, init);
 const post = (url: string, body: unknown, init: RequestInit = {}) =>
   fetch(url, {

@@ -4,7 +4,8 @@ import { writeFields } from "../../worker/fields";
 import { bodyOf, edgeCases } from "../cases";
 
 const encode = (text: string) => new TextEncoder().encode(text);
-const EXEC = "POST http://roombox/api/rooms/room-123/sandbox/exec\ncontent-type:application/json\n";
+const OPEN = "roombox-caller:open\n";
+const EXEC = `POST http://localhost/api/rooms/room-123/sandbox/exec\n${OPEN}content-type:application/json\n`;
 
 describe("the core in workerd", () => {
   const carriedOut = edgeCases.filter(({ expect }) => expect.action !== "answer");
@@ -12,7 +13,7 @@ describe("the core in workerd", () => {
   it.each(carriedOut.map((each) => [each.name, each] as const))("decides: %s", (_, each) => {
     const { method, path, headers = {} } = each.request;
     const lines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`);
-    const decision = new EdgeCore().decide(`${method} http://roombox${path}\n${lines.join("")}`, bodyOf(each));
+    const decision = new EdgeCore().decide(`${method} http://localhost${path}\n${OPEN}${lines.join("")}`, bodyOf(each));
     expect(decision).toMatchObject({ action: each.expect.action, sandbox: each.expect.sandbox });
   });
 
@@ -32,28 +33,29 @@ describe("the core in workerd", () => {
         ["Content-Type", "application/json"],
       ],
       isTransparent: false,
+      replyHeaders: [],
       seed: writeFields(["mode", "plain"], ["command", "true"], ["encoding", "utf8"]),
     });
   });
 
   it("names the question for an object", () => {
-    expect(new EdgeCore().decide("GET http://roombox/api/rooms/r/sandbox/executions?limit=5&status=running\n")).toEqual(
-      {
-        action: "ask",
-        operation: "records",
-        sandbox: "sandbox-r",
-        arguments: new Map([
-          ["limit", "5"],
-          ["status", "running"],
-        ]),
-        fields: new Uint8Array(),
-      },
-    );
+    expect(
+      new EdgeCore().decide(`GET http://localhost/api/rooms/r/sandbox/executions?limit=5&status=running\n${OPEN}`),
+    ).toEqual({
+      action: "ask",
+      operation: "records",
+      sandbox: "sandbox-r",
+      arguments: new Map([
+        ["limit", "5"],
+        ["status", "running"],
+      ]),
+      fields: new Uint8Array(),
+    });
   });
 
   it("answers without a body where there is none", async () => {
     const head =
-      "GET http://roombox/api/rooms/r/sandbox/executions/exec_00000000000000000000/events\nlast-event-id:2\n";
+      "GET http://localhost/api/rooms/r/sandbox/executions/exec_00000000000000000000/events\nlast-event-id:2\n";
     const fields = writeFields(["id", `exec_${"0".repeat(20)}`], ["status", "completed"], ["total", 0]);
     const answer = new EdgeCore().outcome(head, { name: "events", fields });
     expect([answer.status, answer.body]).toEqual([204, null]);

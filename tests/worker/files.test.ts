@@ -6,7 +6,7 @@ import { containerOf, notListening, withContainer } from "./fake-container";
 
 // Calls about files through worker, core and object, to an agent that is a fake one.
 
-const fetch = (url: string, init?: RequestInit) => exports.default.fetch(`http://roombox${url}`, init);
+const fetch = (url: string, init?: RequestInit) => exports.default.fetch(`http://localhost${url}`, init);
 const file = (room: string, path: string) => `/api/rooms/${room}/sandbox/files/${path}`;
 const containerIn = (room: string) => containerOf(env.SANDBOX.getByName(`sandbox-${room}`).id);
 const request = (body?: BodyInit) =>
@@ -64,7 +64,7 @@ describe("a file", () => {
 });
 
 describe("a body", () => {
-  const put = (body: BodyInit, headers = {}) => new Request("http://roombox/a", { method: "PUT", body, headers });
+  const put = (body: BodyInit, headers = {}) => new Request("http://localhost/a", { method: "PUT", body, headers });
   const marked = (request: Request) => {
     const headers = new Headers();
     const body = withEndMark(request, headers);
@@ -82,7 +82,7 @@ describe("a body", () => {
   it("of a declared length, and none at all, are as they come", async () => {
     const declared = put("bytes", { "content-length": "5" });
     expect(withEndMark(declared, new Headers())).toBe(declared.body);
-    expect(withEndMark(new Request("http://roombox/a"), new Headers())).toBeNull();
+    expect(withEndMark(new Request("http://localhost/a"), new Headers())).toBeNull();
   });
 
   it("whose sender gives up has no mark, even where it seems to end", async () => {

@@ -119,7 +119,7 @@ it("has a fresh instance of the object try where the platform does not start a c
     throw new Error("Container failed to start");
   };
   const run = () =>
-    exports.default.fetch("http://roombox/api/rooms/stale/sandbox/exec", {
+    exports.default.fetch("http://localhost/api/rooms/stale/sandbox/exec", {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: '{"cmd":"true"}',

@@ -4,14 +4,14 @@ import { describe, expect, it } from "vitest";
 import { bodyOf, edgeCases } from "../cases";
 
 const worker = exports.default;
-const EXEC = "http://roombox/api/rooms/room-123/sandbox/exec";
+const EXEC = "http://localhost/api/rooms/room-123/sandbox/exec";
 
 describe("the worker answers as the core decides", () => {
   const answered = edgeCases.filter(({ expect }) => expect.action === "answer");
 
   it.each(answered.map((each) => [each.name, each] as const))("%s", async (_, each) => {
     const { method, path, headers } = each.request;
-    const response = await worker.fetch(`http://roombox${path}`, {
+    const response = await worker.fetch(`http://localhost${path}`, {
       method,
       headers: headers ?? {},
       body: bodyOf(each) ?? null,

@@ -101,4 +101,9 @@ inline constexpr std::size_t kRuns = 64u << 10;
 inline constexpr std::size_t kQuotedName = 64;
 inline constexpr std::size_t kFieldErrors = 20;
 
+/// How long a room token holds, if its call does not say, and at most: it cannot be taken back but with its
+/// key.
+inline constexpr std::chrono::milliseconds kTokenLifetime = 1h;
+inline constexpr std::chrono::milliseconds kTokenLifetimeMax = 30 * 24h;
+
 }  // namespace roombox::limits

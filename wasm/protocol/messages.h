@@ -88,8 +88,29 @@ inline constexpr std::string_view kKeySpent =
 inline constexpr std::string_view kKeyReused =
     "the Idempotency-Key was used for another body within 24 hours; nothing ran, use a new key";
 
-// What an agent says to that.
+// Who may do what.
 inline constexpr std::string_view kUnauthorized = "unauthorized";
+inline constexpr std::string_view kForbiddenCall = "forbidden";
+inline constexpr std::string_view kCredentialMissing =
+    "Missing: send an API key or a room token, as \"Authorization: Bearer …\" or \"X-API-Key: …\"";
+inline constexpr std::string_view kCredentialInvalid =
+    "No API key is this one, and it is no room token that a known key has signed";
+inline constexpr std::string_view kCredentialExpired =
+    "The room token or ticket has expired: ask for a new one";
+inline constexpr std::string_view kCredentialsUnconfigured =
+    "No credentials are configured, so nobody is let in: set an API key with \"npx wrangler secret put "
+    "API_KEY\"";
+inline constexpr std::string_view kNoTokenKey =
+    "no key to sign room tokens with is configured: set a secret with \"npx wrangler secret put TOKEN_KEY\"";
+inline constexpr std::string_view kTokenNotForAll = "Only an API key may make this call";
+inline constexpr std::string_view kTokenOtherRoom = "The token is for another room";
+inline constexpr std::string_view kTokenScope = "The call needs the scope <scope>; the token has: <scopes>";
+inline constexpr std::string_view kOpenHost =
+    "With AUTH_MODE=open only localhost is served, not <host>: a page could otherwise reach it by a name of "
+    "its own";
+inline constexpr std::string_view kOrigin = "Pages of <origin> may not: ALLOWED_ORIGINS does not have it";
+
+// What an agent says to what it was asked.
 inline constexpr std::string_view kNoAgentCall = "not found - the agent has no such call";
 inline constexpr std::string_view kSameId = "an execution of this ID is there already";
 inline constexpr std::string_view kRecordsFull =
@@ -222,6 +243,8 @@ inline constexpr std::string_view kMemberWrongType =
 inline constexpr std::string_view kSignal =
     "Unknown signal: expected a name such as \"SIGTERM\" or a number from 1 to 64";
 inline constexpr std::string_view kOwnPort = "Port <port> is the sandbox's own";
+inline constexpr std::string_view kScope =
+    "Invalid option: expected some of \"exec\"|\"attach\"|\"files\"|\"ports\"|\"read\"|\"delete\"";
 inline constexpr std::string_view kTemplate = "Invalid option: expected one of \"base\"";
 inline constexpr std::string_view kControlType =
     "Invalid option: expected one of \"stdin-eof\"|\"resize\"|\"signal\"";

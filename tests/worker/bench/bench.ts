@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const URL_OF_ROOM = "https://your-worker.workers.dev/api/rooms/room-123/sandbox/exec";
-const HEAD = `POST ${URL_OF_ROOM}\ncontent-type:application/json\n`;
+const HEAD = `POST ${URL_OF_ROOM}\nroombox-caller:key\ncontent-type:application/json\n`;
 
 const bodies: Record<string, Uint8Array> = {
   exec: encoder.encode(

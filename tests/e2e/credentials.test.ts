@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { NAME, WranglerDev } from "./wrangler";
+
+// A worker with credentials: keys, room tokens, tickets and pages of other origins, over the whole chain.
+
+const KEY = "key-of-the-test-0123456789";
+const APP = "https://app.example";
+let dev: WranglerDev;
+let log = "";
+
+beforeAll(async () => {
+  const vars = [`API_KEY:${KEY}`, "TOKEN_KEY:a secret of the test for tokens, long enough", `ALLOWED_ORIGINS:${APP}`];
+  dev = await WranglerDev.startWith(`${NAME}-who`, ...vars.flatMap((each) => ["--var", each]));
+  dev.onLog((text) => {
+    log += text;
+  });
+});
+afterAll(async () => {
+  await call("DELETE", "/api/rooms/r", { authorization: `Bearer ${KEY}` });
+  await dev.stop();
+});
+
+function call(method: string, path: string, headers: Record<string, string> = {}, body?: object): Promise<Response> {
+  const type: Record<string, string> = body ? { "content-type": "application/json" } : {};
+  return fetch(dev.origin + path, {
+    method,
+    headers: { ...type, ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+async function json(status: number, ...request: Parameters<typeof call>) {
+  const reply = await call(...request);
+  const text = await reply.text();
+  if (reply.status !== status) throw new Error(`${reply.status} instead of ${status}: ${text}`);
+  return JSON.parse(text);
+}
+const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
+const EXEC = "/api/rooms/r/sandbox/exec";
+const mint = async (scope: string[]) => (await json(201, "POST", "/api/rooms/r/tokens", bearer(KEY), { scope })).token;
+
+it("lets nobody in without credentials, and says what to send", async () => {
+  const reply = await call("POST", EXEC, {}, { cmd: "true" });
+  expect(reply.status).toBe(401);
+  expect(reply.headers.get("www-authenticate")).toBe("Bearer");
+  expect(await reply.json()).toMatchObject({
+    error: "unauthorized",
+    code: "unauthorized",
+    details: { authorization: [expect.any(String)] },
+  });
+  expect(await json(401, "GET", "/api/rooms", bearer("another"))).toMatchObject({ code: "unauthorized" });
+  expect(await (await call("GET", "/health")).text()).toBe("ok");
+});
+
+it("lets a key do all, and a token what it is for", async () => {
+  const { result } = await json(200, "POST", EXEC, { "x-api-key": KEY }, { cmd: "echo by key" });
+  expect(result.stdout).toBe("by key\n");
+  const token = await mint(["exec"]);
+  expect((await json(200, "POST", EXEC, bearer(token), { cmd: "echo by token" })).result.stdout).toBe("by token\n");
+  expect(await json(403, "GET", "/api/rooms/r", bearer(token))).toMatchObject({
+    code: "forbidden",
+    details: { scope: [expect.any(String)] },
+  });
+  expect(await json(403, "POST", "/api/rooms/other/sandbox/exec", bearer(token), { cmd: "true" })).toMatchObject({
+    details: { room: [expect.any(String)] },
+  });
+  expect(await json(403, "GET", "/api/rooms", bearer(token))).toMatchObject({ code: "forbidden" });
+  expect(await json(403, "POST", "/api/rooms/r/tokens", bearer(token), { scope: ["exec"] })).toMatchObject({
+    code: "forbidden",
+  });
+  expect(await json(400, "POST", "/api/rooms/r/tokens", bearer(KEY), { scope: ["admin"] })).toMatchObject({
+    details: { scope: [expect.any(String)] },
+  });
+});
+
+it("shows a command in the sandbox no secret", async () => {
+  const { result } = await json(200, "POST", EXEC, bearer(KEY), {
+    cmd: "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'",
+  });
+  expect(result.stdout).not.toMatch(/API_KEY|TOKEN|BOOT|key-of-the-test/);
+});
+
+it("keeps its own credential from a server in the sandbox, and brings it the others", async () => {
+  const server = `require("http").createServer((q, r) => r.end(JSON.stringify(q.headers))).listen(3000)`;
+  await json(202, "POST", EXEC, bearer(KEY), { cmd: `exec node -e '${server}'`, detach: true });
+  const port = "/api/rooms/r/sandbox/ports/3000/?wait_ms=10000";
+  const seen = await json(200, "GET", port, { "x-api-key": KEY, authorization: "Bearer for the server" });
+  expect(seen.authorization).toBe("Bearer for the server");
+  expect(JSON.stringify(seen)).not.toContain(KEY);
+  expect(await json(200, "GET", port, bearer(KEY))).not.toHaveProperty("authorization");
+});
+
+it("opens a WebSocket for a page by a ticket, once, or by a token as a protocol", async () => {
+  const { result } = await json(202, "POST", EXEC, bearer(KEY), { cmd: "echo attached; sleep 5", detach: true });
+  const url = `${dev.origin.replace("http", "ws")}/api/rooms/r/sandbox/executions/${result.id}/attach`;
+  const opens = async (address: string, protocols: string[] = []) => {
+    const socket = new WebSocket(address, protocols);
+    const [event] = await Promise.race([once(socket, "open"), once(socket, "error")]);
+    socket.close();
+    return event.type === "open" ? socket.protocol : undefined;
+  };
+  const { ticket } = await json(201, "POST", "/api/rooms/r/tickets", bearer(await mint(["attach"])));
+  expect(await opens(`${url}?ticket=${ticket}`)).toBe("");
+  expect(await opens(`${url}?ticket=${ticket}`)).toBeUndefined();
+  expect(await opens(url, ["roombox", `roombox.credential.${await mint(["attach"])}`])).toBe("roombox");
+  expect(await opens(url, ["roombox", `roombox.credential.${await mint(["read"])}`])).toBeUndefined();
+  expect(await opens(`${url}?api_key=${KEY}`)).toBeUndefined();
+  expect(await opens(`${dev.origin.replace("http", "ws")}/api/sandboxes/r/exec/${result.id}?api_key=${KEY}`)).toBe("");
+});
+
+it("answers pages of allowed origins alone", async () => {
+  const preflight = (origin: string, method: string) =>
+    call("OPTIONS", "/api/rooms/r", {
+      origin,
+      "access-control-request-method": method,
+      "access-control-request-headers": "authorization",
+    });
+  for (const method of ["POST", "DELETE"]) {
+    const allowed = await preflight(APP, method);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([204, APP]);
+    const other = await preflight("https://evil.example", method);
+    expect([other.status, other.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+  }
+  const read = await call("GET", "/api/rooms/r", { ...bearer(KEY), origin: APP });
+  expect([read.status, read.headers.get("access-control-allow-origin"), read.headers.get("vary")]).toEqual([
+    200,
+    APP,
+    "Origin",
+  ]);
+  const ran = await call("POST", EXEC, { ...bearer(KEY), origin: APP }, { cmd: "true" });
+  expect([ran.status, ran.headers.get("access-control-allow-origin")]).toEqual([200, APP]);
+  const refused = await call("POST", EXEC, { ...bearer(KEY), origin: "https://evil.example" }, { cmd: "true" });
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+  // A page needs no preflight for a form, and no leave to send one.
+  const form = await fetch(dev.origin + EXEC, { method: "POST", headers: bearer(KEY), body: '{"cmd":"true"}' });
+  expect(form.status).toBe(415);
+});
+
+it("writes no credential to its log", async () => {
+  await json(401, "GET", "/api/rooms?api_key=planted-in-a-query", bearer("planted-in-a-header"));
+  expect(log).toContain("/api/rooms");
+  for (const secret of [KEY, "a secret of the test for tokens", "planted-in-a-header"])
+    expect(log).not.toContain(secret);
+});

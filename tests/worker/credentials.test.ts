@@ -1,0 +1,182 @@
+import { env as workerEnv } from "cloudflare:workers";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { describe, expect, it, vi } from "vitest";
+import { callerOf, signToken } from "../../worker/credentials";
+import { values } from "./calls";
+import { withContainer } from "./fake-container";
+
+// Whom a request is taken to be from, by each way that a credential can come. What each may do: tests/edge/access_test.cpp.
+
+const URL_OF_ROOM = "https://roombox.example/api/rooms/team-1";
+const SECRET = "a secret of the test that is long enough for HS256";
+const HOUR = 3600;
+const now = () => Math.floor(Date.now() / 1000);
+
+const envWith = (secrets: Record<string, string>) => ({ ...workerEnv, AUTH_MODE: "keys", ...secrets }) as Env;
+const env = envWith({
+  API_KEY: "one key",
+  API_KEY_CI: "another",
+  TOKEN_KEY: SECRET,
+  TOKEN_KEY_NEXT: `${SECRET}, next`,
+});
+const request = (headers: Record<string, string> = {}, url = URL_OF_ROOM) => new Request(url, { headers });
+const bearer = (credential: string) => request({ authorization: `Bearer ${credential}` });
+const word = async (of: Request, within = env) => (await callerOf(of, within)).word;
+
+interface Token {
+  claims?: Record<string, unknown>;
+  kid?: string;
+  alg?: string;
+  key?: string | CryptoKey;
+  expires?: number | null;
+}
+function token({ claims, kid, alg = "HS256", key = SECRET, expires = now() + HOUR }: Token = {}): Promise<string> {
+  const signed = new SignJWT({ room: "team-1", scope: ["exec", "read"], ...claims });
+  signed.setProtectedHeader({ alg, ...(kid !== undefined && { kid }) });
+  if (expires !== null) signed.setExpirationTime(expires);
+  return signed.sign(typeof key === "string" ? new TextEncoder().encode(key) : key);
+}
+
+describe("an API key", () => {
+  it("is any of those that are configured, in either header", async () => {
+    expect(await callerOf(bearer("another"), env)).toEqual({ word: "key", spent: ["authorization"] });
+    expect(await word(request({ authorization: "bearer  another " }))).toBe("key");
+    expect(await callerOf(request({ "x-api-key": "one key" }), env)).toEqual({ word: "key", spent: ["x-api-key"] });
+  });
+
+  it("is none that is only like one", async () => {
+    for (const key of ["one", "ONE KEY", "one  key", "anothe", "anotherr", SECRET])
+      expect(await word(request({ "x-api-key": key })), key).toBe("invalid");
+  });
+
+  it("is compared with all of them, however early one is found", async () => {
+    const compare = vi.spyOn(crypto.subtle, "timingSafeEqual");
+    await word(request({ "x-api-key": "one key" }));
+    await word(request({ "x-api-key": "none of them" }));
+    expect(compare).toHaveBeenCalledTimes(4);
+    compare.mockRestore();
+  });
+
+  it("is not one that is empty", async () => {
+    const unset = envWith({ API_KEY: "" });
+    expect(await word(request(), unset)).toBe("unconfigured");
+    expect(await word(request({ "x-api-key": " " }), unset)).toBe("unconfigured");
+  });
+});
+
+it("lets nobody in where nothing is configured, and everybody where that is asked for", async () => {
+  expect(await word(bearer("a key"), envWith({}))).toBe("unconfigured");
+  expect(await word(request(), envWith({ AUTH_MODE: "open" }))).toBe("open");
+  expect(await word(request(), envWith({ AUTH_MODE: "Open" }))).toBe("unconfigured");
+  expect(await word(request())).toBe("missing");
+  expect(await word(request({ authorization: "Basic b25lIGtleQ==" }))).toBe("missing");
+});
+
+describe("a room token", () => {
+  it("grants what it says", async () => {
+    expect(await word(bearer(await token()))).toBe("token exec,read team-1");
+    expect(await word(bearer(await token({ claims: { room: "team-*", scope: "files ports" } })))).toBe(
+      "token files,ports team-*",
+    );
+  });
+
+  it("is signed by the key that it names", async () => {
+    expect(await word(bearer(await token({ kid: "next", key: `${SECRET}, next` })))).toBe("token exec,read team-1");
+    expect(await word(bearer(await token({ kid: "next" })))).toBe("invalid");
+    expect(await word(bearer(await token({ kid: "unknown" })))).toBe("invalid");
+    expect(await word(bearer(await token({ key: "another secret that is as long as the first" })))).toBe("invalid");
+  });
+
+  it("may be signed elsewhere, with EdDSA, and verified by the public key alone", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("EdDSA", { extractable: true });
+    const jwk = JSON.stringify(await exportJWK(publicKey));
+    const outside = envWith({ TOKEN_KEY_APP: jwk });
+    expect(await word(bearer(await token({ alg: "EdDSA", kid: "app", key: privateKey })), outside)).toBe(
+      "token exec,read team-1",
+    );
+    // The text of a public key is no secret: nothing may be signed with it.
+    expect(await word(bearer(await token({ kid: "app", key: jwk })), outside)).toBe("invalid");
+  });
+
+  it("ends", async () => {
+    expect(await word(bearer(await token({ expires: now() - 1 })))).toBe("expired");
+    expect(await word(bearer(await token({ expires: null })))).toBe("invalid");
+    const soon = await token({ expires: now() + HOUR });
+    expect(await word(bearer(soon))).toBe("token exec,read team-1");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR * 1000 + 1000 });
+    expect(await word(bearer(soon))).toBe("expired"); // though it was verified before
+    vi.useRealTimers();
+  });
+
+  it("is none with claims that are no such", async () => {
+    for (const claims of [
+      { room: undefined },
+      { room: "" },
+      { room: "a\nroombox-caller:key" },
+      { room: "a/b" },
+      { room: ["team-1"] },
+      { scope: undefined },
+      { scope: ["admin"] },
+      { scope: ["exec,delete"] },
+      { scope: ["exec", 1] },
+      { scope: "exec\nread" },
+    ])
+      expect(await word(bearer(await token({ claims }))), JSON.stringify(claims)).toBe("invalid");
+    expect(await word(bearer("a.b.c"))).toBe("invalid");
+    const [header, payload] = (await token()).split(".");
+    expect(await word(bearer(`${header}.${payload}.`))).toBe("invalid");
+    const none = `${btoa('{"alg":"none"}').replaceAll("=", "")}.${payload}.`;
+    expect(await word(bearer(none))).toBe("invalid");
+  });
+
+  it("is signed by request, with the last of the secrets", async () => {
+    const { name, fields } = await signToken(env, "team-1", "exec,files", HOUR * 1000);
+    expect(name).toBe("token");
+    const { credential = "", expires_ms } = values(fields);
+    expect(await word(bearer(credential))).toBe("token exec,files team-1");
+    expect(Number(expires_ms) / 1000 - now()).toBeGreaterThan(HOUR - 5);
+    expect((await signToken(envWith({ API_KEY: "k" }), "r", "exec", 1000)).name).toBe("no_token_key");
+  });
+});
+
+describe("a WebSocket, whose client cannot send headers", () => {
+  const socket = (headers: Record<string, string> = {}, url = URL_OF_ROOM) =>
+    request({ upgrade: "websocket", ...headers }, url);
+
+  it("brings a credential as a protocol that it offers", async () => {
+    const offered = `roombox, roombox.credential.${await token()}`;
+    expect(await callerOf(socket({ "sec-websocket-protocol": offered }), env)).toEqual({
+      word: "token exec,read team-1",
+      spent: ["sec-websocket-protocol"],
+    });
+    expect(await word(request({ "sec-websocket-protocol": offered }))).toBe("missing");
+  });
+
+  it("brings a key in its URL where the SDK does, and nowhere else", async () => {
+    const sdk = "https://roombox.example/api/sandboxes/r/exec/exec_1";
+    expect(await word(socket({}, `${sdk}?api_key=another`))).toBe("key");
+    expect(await word(socket({}, `${sdk}?token=another`))).toBe("key");
+    expect(await word(request({}, `${sdk}?api_key=another`))).toBe("missing");
+    expect(await word(socket({}, `${URL_OF_ROOM}?api_key=another`))).toBe("missing");
+  });
+
+  it("brings a ticket, once and within its minute", async () => {
+    const made = () =>
+      withContainer("sandbox-team-1", async (sandbox) => {
+        ticket = values((await sandbox.ticket("attach")).fields).credential ?? "";
+      });
+    let ticket = "";
+    await made();
+    expect(ticket).toMatch(/^ticket\.team-1\.[0-9a-f]{32}$/);
+    const bring = () => word(socket({}, `${URL_OF_ROOM}?ticket=${ticket}`));
+    expect(await bring()).toBe("token attach team-1");
+    expect(await bring()).toBe("expired");
+    await made();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 61_000 });
+    expect(await bring()).toBe("expired");
+    vi.useRealTimers();
+    expect(await word(socket({}, `${URL_OF_ROOM}?ticket=ticket.team-1.${"0".repeat(32)}`))).toBe("expired");
+    for (const bad of ["ticket.team-1.", "ticket..x", `ticket.a/b.${"0".repeat(32)}`])
+      expect(await word(socket({}, `${URL_OF_ROOM}?ticket=${encodeURIComponent(bad)}`))).toBe("invalid");
+  });
+});

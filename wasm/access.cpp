@@ -1,0 +1,145 @@
+#include "wasm/access.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "wasm/protocol/messages.h"
+#include "wasm/router.h"
+
+namespace roombox::edge {
+namespace {
+
+constexpr std::string_view kOpen = "open";
+constexpr std::string_view kKey = "key";
+constexpr std::string_view kToken = "token ";
+constexpr std::array<std::string_view, 8> kScopeNames = {"",      "exec", "attach", "files",
+                                                         "ports", "read", "delete", "all"};
+
+/// Why somebody is nobody, by the host's word for it.
+struct Stranger {
+  std::string_view word;
+  std::string_view message;
+};
+constexpr std::array<Stranger, 4> kStrangers = {{
+    {"missing", messages::kCredentialMissing},
+    {"invalid", messages::kCredentialInvalid},
+    {"expired", messages::kCredentialExpired},
+    {"unconfigured", messages::kCredentialsUnconfigured},
+}};
+
+std::string_view name(Scope scope) {
+  return kScopeNames[static_cast<std::size_t>(scope)];
+}
+
+std::string_view take_word(std::string_view& text, char end) {
+  const std::string_view word = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+bool has_member(std::string_view list, char separator, std::string_view wanted) {
+  while (!list.empty()) {
+    if (take_word(list, separator) == wanted) return true;
+  }
+  return false;
+}
+
+/// A room's id, or the beginning of some rooms' followed by a star.
+bool is_for(std::string_view pattern, std::string_view room) {
+  if (!pattern.ends_with('*')) return pattern == room;
+  pattern.remove_suffix(1);
+  return room.starts_with(pattern);
+}
+
+Error forbidden(std::string_view field, std::string message) {
+  return {ErrorCode::Forbidden,
+          std::string(messages::kForbiddenCall),
+          {{std::string(field), std::move(message)}}};
+}
+
+/// Of `token <scopes> <room>`.
+std::optional<Error> check_token(std::string_view grant, Scope scope, std::string_view room) {
+  const std::string_view scopes = take_word(grant, ' ');
+  if (scope == Scope::All) return forbidden("token", std::string(messages::kTokenNotForAll));
+  if (!is_for(grant, room)) return forbidden("room", std::string(messages::kTokenOtherRoom));
+  if (has_member(scopes, ',', name(scope))) return std::nullopt;
+  return forbidden("scope", messages::fill(messages::kTokenScope, {name(scope), scopes}));
+}
+
+std::string_view message_for(std::string_view word) {
+  for (const Stranger& stranger : kStrangers) {
+    if (stranger.word == word) return stranger.message;
+  }
+  return messages::kCredentialsUnconfigured;
+}
+
+Error unauthorized(std::string_view word) {
+  return {ErrorCode::Unauthorized,
+          std::string(messages::kUnauthorized),
+          {{"authorization", std::string(message_for(word))}}};
+}
+
+/// Pages that bind a name of theirs to this machine's address are of its origin then, but call it by that
+/// name.
+bool is_loopback(std::string_view host) {
+  if (host.starts_with('[')) return host.starts_with("[::1]");
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" || host == "127.0.0.1" || host.ends_with(".localhost");
+}
+
+std::string_view host_of(std::string_view url) {
+  std::string_view origin = origin_of(url);
+  const std::size_t scheme = origin.find("://");
+  return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
+}
+
+bool is_allowed(const Request& request) {
+  const std::string_view origin = request.origin.value_or("");
+  return origin == origin_of(request.url) || has_member(request.allowed_origins.value_or(""), ' ', origin);
+}
+
+bool changes_nothing(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS";
+}
+
+}  // namespace
+
+std::optional<Error> check_access(const Request& request, Scope scope, std::string_view room) {
+  const std::string_view caller = request.caller.value_or("unconfigured");
+  if (scope == Scope::None || caller == kKey) return std::nullopt;
+  if (caller == kOpen) {
+    const std::string_view host = host_of(request.url);
+    if (host.empty() || is_loopback(host)) return std::nullopt;
+    return forbidden("host", messages::fill(messages::kOpenHost, {host}));
+  }
+  if (caller.starts_with(kToken)) return check_token(caller.substr(kToken.size()), scope, room);
+  return unauthorized(caller);
+}
+
+std::string socket_scopes(const Request& request) {
+  constexpr std::string_view kAll = "attach,ports";
+  std::string_view grant = request.caller.value_or("");
+  if (!grant.starts_with(kToken)) return std::string(kAll);
+  grant.remove_prefix(kToken.size());
+  return std::string(has_member(take_word(grant, ' '), ',', name(Scope::Ports)) ? kAll : name(Scope::Attach));
+}
+
+std::optional<Error> check_origin(const Request& request) {
+  if (!request.origin || is_allowed(request)) return std::nullopt;
+  if (changes_nothing(request.method) && !request.upgrade && !is_preflight(request)) return std::nullopt;
+  return forbidden("origin", messages::fill(messages::kOrigin, {*request.origin}));
+}
+
+Headers cors_headers(const Request& request) {
+  if (!request.origin || *request.origin == origin_of(request.url) || !is_allowed(request)) return {};
+  return {{"Access-Control-Allow-Origin", std::string(*request.origin)},
+          {"Access-Control-Expose-Headers", "*"},
+          {"Vary", "Origin"}};
+}
+
+bool is_preflight(const Request& request) {
+  return request.method == "OPTIONS" && request.origin && request.preflight_method;
+}
+
+}  // namespace roombox::edge
