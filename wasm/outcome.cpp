@@ -24,6 +24,8 @@
 ///   earlier_life           it is of an earlier life of the sandbox
 ///   position_lost          the events after that id are no longer kept
 ///   key_spent              the record of the execution that the Idempotency-Key came with is no longer kept
+///   too_many_calls         of the caller or of the room, within a minute
+///   too_many_executions    run in the room
 ///   key_reused             the Idempotency-Key came with another body before
 ///   start_failed, start_timeout, restore_failed, at_capacity, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
@@ -82,7 +84,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 15> kFailures = {{
+constexpr std::array<Failure, 17> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -99,6 +101,8 @@ constexpr std::array<Failure, 15> kFailures = {{
     {"position_lost", ErrorCode::Gone, messages::kPositionLost, "", Ran::Perhaps},
     {"key_spent", ErrorCode::Gone, messages::kKeySpent, "", Ran::No},
     {"no_token_key", ErrorCode::Conflict, messages::kNoTokenKey, "", Ran::No},
+    {"too_many_calls", ErrorCode::TooManyRequests, messages::kTooManyCalls, "10", Ran::No},
+    {"too_many_executions", ErrorCode::TooManyRequests, messages::kTooManyExecutions, "2", Ran::No},
     {"key_reused", ErrorCode::Conflict, messages::kKeyReused, "", Ran::No},
     {"crashed", ErrorCode::Internal, messages::kCrashed, "", Ran::Perhaps},
 }};

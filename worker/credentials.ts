@@ -5,6 +5,8 @@ import type { Outcome } from "./outcome";
 /** What the core reads as Request::caller (wasm/edge.h), and the request without the credential: it is for nobody behind us. */
 export interface Caller {
   word: string;
+  /** Whose calls are counted together. */
+  name: string;
   /** Headers that brought the credential. */
   spent: string[];
 }
@@ -23,15 +25,21 @@ const TOKEN_KEY = /^TOKEN_KEY(?:_([A-Z0-9_]+))?$/;
 const SCOPE = /^(exec|attach|files|ports|read|delete)$/;
 const ROOM = /^[A-Za-z0-9._-]{0,64}\*?$/;
 
+/** Of a credential, at its end: of a token its signature's, which no other has. */
+const NAME_LENGTH = 24;
+
 /** Finds out whom a request is from. */
 export async function callerOf(request: Request, env: Env): Promise<Caller> {
-  if (env.AUTH_MODE === "open") return { word: "open", spent: [] };
+  if (env.AUTH_MODE === "open") return nobody("open");
   const keys = await keysOf(env);
-  if (keys.api.length === 0 && keys.token.size === 0) return { word: "unconfigured", spent: [] };
+  if (keys.api.length === 0 && keys.token.size === 0) return nobody("unconfigured");
   const found = credentialOf(request);
-  if (!found) return { word: "missing", spent: [] };
-  return { word: await wordFor(found.credential, keys, env), spent: found.spent };
+  if (!found) return nobody("missing");
+  const { credential, spent } = found;
+  return { word: await wordFor(credential, keys, env), name: credential.slice(-NAME_LENGTH), spent };
 }
+
+const nobody = (word: string): Caller => ({ word, name: "", spent: [] });
 
 async function wordFor(credential: string, keys: Keys, env: Env): Promise<string> {
   if (await isApiKey(credential, keys)) return "key";

@@ -44,6 +44,7 @@ interface Flight {
 /** The executions of a room: has the agent run them, keeps their records, and answers for those that have ended. */
 export class Executions {
   readonly #container: SandboxContainer;
+  readonly #most: number;
   readonly #records: Records;
   readonly #keys: Keys;
   readonly #feed: Feed;
@@ -51,8 +52,10 @@ export class Executions {
   readonly #unanswered = new Set<string>();
   readonly #flights = new Map<string, Flight>();
 
-  constructor(sql: SqlStorage, container: SandboxContainer) {
+  /** @param most that may run at once */
+  constructor(sql: SqlStorage, container: SandboxContainer, most: number) {
     this.#container = container;
+    this.#most = most;
     this.#records = new Records(sql);
     this.#keys = new Keys(sql);
     this.#feed = new Feed(container, this.#records, () =>
@@ -174,6 +177,7 @@ export class Executions {
       if (failure) return outcomeReply(failure);
       exec.signal.throwIfAborted(); // the client has left
       if (this.#container.isHeld) continue;
+      if (this.#records.countRunning >= this.#most) return outcomeReply("too_many_executions");
       const id = this.#begin(exec);
       try {
         return await this.#answer(id, exec, await this.#post(id, exec));

@@ -7,6 +7,7 @@ import { SEED_HEADER } from "./executions";
 import { ATTEMPT_HEADER, type Attempt, callFresh } from "./fresh";
 import { withLastEvent } from "./last-event";
 import { type Outcome, readOutcome } from "./outcome";
+import { isTooMany } from "./rates";
 import { createRoom, listRooms } from "./rooms";
 
 export { Registry } from "./registry";
@@ -35,6 +36,12 @@ async function carryOut(request: Request, caller: Caller, head: string, env: Env
     body = await readBody(request, decision.limit);
     decision = core.decide(head, body);
   }
+  if (
+    decision.action !== "answer" &&
+    decision.action !== "readBody" &&
+    (await isTooMany(env, caller, decision.sandbox))
+  )
+    return core.outcome(head, { name: "too_many_calls" });
   switch (decision.action) {
     case "answer":
       return decision.response;

@@ -17,6 +17,8 @@ export type OutcomeName =
   | "ended"
   | "earlier_life"
   | "key_reused"
+  | "too_many_calls"
+  | "too_many_executions"
   | "key_spent"
   | "cut"
   | "record"

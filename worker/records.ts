@@ -132,6 +132,12 @@ export class Records {
     return rows.toArray().map(({ id }) => id);
   }
 
+  get countRunning(): number {
+    if (!this.#tables.exist) return 0;
+    const query = "SELECT count(*) AS count FROM executions WHERE status = 'running'";
+    return this.#sql.exec<{ count: number }>(query).one().count;
+  }
+
   get anyRunning(): boolean {
     return (
       this.#tables.exist && !this.#sql.exec("SELECT 1 FROM executions WHERE status = 'running' LIMIT 1").next().done

@@ -40,7 +40,7 @@ export class Sandbox extends DurableObject<Env> {
       started: () => this.#activity.create(),
       ended: () => this.#executions.containerEnded(),
     });
-    this.#executions = new Executions(ctx.storage.sql, this.#container);
+    this.#executions = new Executions(ctx.storage.sql, this.#container, Number(env.MAX_EXECUTIONS));
     const sleepAfter = durationOf("SLEEP_AFTER", env.SLEEP_AFTER);
     this.#sleep = new Sleep(ctx.storage, this.#container, this.#executions, this.#activity, sleepAfter);
     this.#tickets = new Tickets(ctx.storage);

@@ -136,6 +136,17 @@ it("answers pages of allowed origins alone", async () => {
   expect(form.status).toBe(415);
 });
 
+it("has a caller wait who calls one room too often, and no other room", async () => {
+  const replies = await Promise.all(Array.from({ length: 1300 }, () => call("GET", "/api/rooms/often", bearer(KEY))));
+  const statuses = replies.map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  const refused = replies.find(({ status }) => status === 429);
+  expect(Number(refused?.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await refused?.json()).toMatchObject({ code: "too_many_requests" });
+  expect((await call("GET", "/api/rooms/seldom", bearer(KEY))).status).toBe(200);
+  for (const reply of replies) if (!reply.bodyUsed) await reply.body?.cancel();
+});
+
 it("writes no credential to its log", async () => {
   await json(401, "GET", "/api/rooms?api_key=planted-in-a-query", bearer("planted-in-a-header"));
   expect(log).toContain("/api/rooms");

@@ -1,6 +1,7 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
 import { outcomeName } from "../../worker/outcome";
+import { exec } from "./calls";
 import { containerOf, notListening, withContainer } from "./fake-container";
 
 // Faults of the platform that a real engine cannot be asked for. What it can be asked for is in tests/e2e.
@@ -131,3 +132,14 @@ it("has a fresh instance of the object try where the platform does not start a c
   expect((await run()).status).toBe(500);
   expect(container.starts).toBe(4);
 });
+
+it("runs no more commands at once than a room may, and more when some have ended", () =>
+  withContainer("sandbox-many", async (sandbox, container) => {
+    const replies = await Promise.all(
+      Array.from({ length: 160 }, () => sandbox.fetch(exec("hold", { mode: "detach" }))),
+    );
+    expect(replies.filter((reply) => reply.status === 202)).toHaveLength(150);
+    expect(replies.filter((reply) => outcomeName(reply) === "too_many_executions")).toHaveLength(10);
+    for (const { id } of container.agent.all) container.agent.end(id);
+    await vi.waitFor(async () => expect((await sandbox.fetch(exec("true"))).status).toBe(200));
+  }));

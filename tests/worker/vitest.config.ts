@@ -6,7 +6,7 @@ export default defineConfig({
     cloudflareTest({
       main: "./tests/worker/main.ts",
       wrangler: { configPath: "./wrangler.toml" },
-      miniflare: { bindings: { START_TIMEOUT: "500ms", AUTH_MODE: "open" } },
+      miniflare: { bindings: { START_TIMEOUT: "500ms", AUTH_MODE: "open", MAX_EXECUTIONS: "150" } },
     }),
   ],
   test: { include: ["tests/worker/**/*.test.ts"] },

@@ -82,6 +82,10 @@ inline constexpr std::string_view kPositionLost =
     "there is no event of this id, or what comes after it is no longer kept; read the events from the first, "
     "or "
     "the record";
+inline constexpr std::string_view kTooManyCalls =
+    "too many calls within a minute; nothing was done, try again later";
+inline constexpr std::string_view kTooManyExecutions =
+    "too many commands run in the room; this one did not, try again when one has ended";
 inline constexpr std::string_view kKeySpent =
     "the Idempotency-Key was used within 24 hours and the record of its execution is no longer kept; nothing "
     "ran, use a new key";
