@@ -6,17 +6,12 @@
 #include <ctime>
 
 #include "container/sys/parse.h"
+#include "wasm/protocol/text.h"
 
 namespace roombox {
 namespace {
 
 constexpr std::string_view kWeak = "W/";
-
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlank = " \t";
-  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-  return text.substr(0, text.find_last_not_of(kBlank) + 1);
-}
 
 /// A number of a range: digits alone. One that is too large for us is beyond every file.
 std::optional<std::uint64_t> position(std::string_view digits) {
@@ -43,8 +38,7 @@ bool names_tag(std::string_view field, std::string_view tag, Comparison comparis
   if (tag.empty()) return false;
   if (without_blanks(field) == "*") return true;
   while (!field.empty()) {  // tags of ours have no comma in them
-    std::string_view named = without_blanks(field.substr(0, field.find(',')));
-    field.remove_prefix(std::min(field.find(','), field.size() - 1) + 1);
+    std::string_view named = without_blanks(take_until(field, ','));
     if (comparison == Comparison::Weak && named.starts_with(kWeak)) named.remove_prefix(kWeak.size());
     if (named == tag) return true;
   }

@@ -6,6 +6,7 @@
 
 #include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
+#include "wasm/protocol/text.h"
 
 namespace roombox {
 namespace {
@@ -21,23 +22,12 @@ std::string lowered(std::string_view text) {
   return lower;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const auto first = text.find_first_not_of(kSpace);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 /// The members of all headers of a name, which are lists, in lower case.
 std::unordered_set<std::string> members(const HttpHeaders& headers, std::string_view wanted) {
   std::unordered_set<std::string> found;
   for (auto [name, list] : headers) {
     if (lowered(name) != wanted) continue;
-    while (!list.empty()) {
-      const auto comma = std::min(list.find(','), list.size());
-      found.insert(lowered(trimmed(list.substr(0, comma))));
-      list.remove_prefix(std::min(comma + 1, list.size()));
-    }
+    while (!list.empty()) found.insert(lowered(without_blanks(take_until(list, ','))));
   }
   return found;
 }
@@ -84,9 +74,7 @@ bool has_controls(std::string_view text) {
 
 /// Takes the first line off, without its end, which may lack the carriage return (RFC 9112, 2.2).
 std::string_view take_line(std::string_view& bytes) {
-  const auto end = std::min(bytes.find('\n'), bytes.size());
-  auto line = bytes.substr(0, end);
-  bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  auto line = take_until(bytes, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }
@@ -164,7 +152,7 @@ std::optional<ResponseHead> parse_response_head(std::string_view bytes) {
   for (auto field = take_line(bytes); !field.empty(); field = take_line(bytes)) {
     const auto colon = field.find(':');
     if (colon == field.npos) return std::nullopt;
-    const auto name = field.substr(0, colon), value = trimmed(field.substr(colon + 1));
+    const auto name = field.substr(0, colon), value = without_blanks(field.substr(colon + 1));
     if (!is_token(name) || has_controls(value)) return std::nullopt;
     head.headers.emplace_back(name, value);
   }

@@ -56,6 +56,7 @@
 
 #include "wasm/edge.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/text.h"
 
 #ifdef __wasm__
 #define ROOMBOX_EXPORT(name) __attribute__((export_name(#name)))
@@ -148,13 +149,6 @@ constexpr std::array<HeaderField, 15> kHeaderFields = {{
     {"if-none-match", &Request::if_none_match},
 }};
 
-/// Takes the first line off a text.
-std::string_view take_line(std::string_view& text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(line.size() < text.size() ? line.size() + 1 : text.size());
-  return line;
-}
-
 void read_header(std::string_view line, Request& request) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return;
@@ -166,11 +160,11 @@ void read_header(std::string_view line, Request& request) {
 
 Request read_head(std::string_view head) {
   Request request{};
-  const std::string_view first = take_line(head);
+  const std::string_view first = take_until(head, '\n');
   const std::size_t space = first.find(' ');
   request.method = first.substr(0, space);
   if (space != std::string_view::npos) request.url = first.substr(space + 1);
-  while (!head.empty()) read_header(take_line(head), request);
+  while (!head.empty()) read_header(take_until(head, '\n'), request);
   return request;
 }
 

@@ -1,10 +1,10 @@
 #include "wasm/access.h"
 
-#include <algorithm>
-#include <array>
 #include <string>
 
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/named.h"
+#include "wasm/protocol/text.h"
 #include "wasm/router.h"
 
 namespace roombox::edge {
@@ -13,34 +13,31 @@ namespace {
 constexpr std::string_view kOpen = "open";
 constexpr std::string_view kKey = "key";
 constexpr std::string_view kToken = "token ";
-constexpr std::array<std::string_view, 8> kScopeNames = {"",      "exec", "attach", "files",
-                                                         "ports", "read", "delete", "all"};
+constexpr Names<Scope, 7> kScopes = {{
+    {Scope::Exec, "exec"},
+    {Scope::Attach, "attach"},
+    {Scope::Files, "files"},
+    {Scope::Ports, "ports"},
+    {Scope::Read, "read"},
+    {Scope::Delete, "delete"},
+    {Scope::All, "all"},
+}};
 
 /// Why somebody is nobody, by the host's word for it.
-struct Stranger {
-  std::string_view word;
-  std::string_view message;
-};
-constexpr std::array<Stranger, 4> kStrangers = {{
-    {"missing", messages::kCredentialMissing},
-    {"invalid", messages::kCredentialInvalid},
-    {"expired", messages::kCredentialExpired},
-    {"unconfigured", messages::kCredentialsUnconfigured},
+constexpr Names<std::string_view, 4> kStrangers = {{
+    {messages::kCredentialMissing, "missing"},
+    {messages::kCredentialInvalid, "invalid"},
+    {messages::kCredentialExpired, "expired"},
+    {messages::kCredentialsUnconfigured, "unconfigured"},
 }};
 
 std::string_view name(Scope scope) {
-  return kScopeNames[static_cast<std::size_t>(scope)];
-}
-
-std::string_view take_word(std::string_view& text, char end) {
-  const std::string_view word = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(word.size() + 1, text.size()));
-  return word;
+  return name_in(kScopes, scope);
 }
 
 bool has_member(std::string_view list, char separator, std::string_view wanted) {
   while (!list.empty()) {
-    if (take_word(list, separator) == wanted) return true;
+    if (take_until(list, separator) == wanted) return true;
   }
   return false;
 }
@@ -60,24 +57,18 @@ Error forbidden(std::string_view field, std::string message) {
 
 /// Of `token <scopes> <room>`.
 std::optional<Error> check_token(std::string_view grant, Scope scope, std::string_view room) {
-  const std::string_view scopes = take_word(grant, ' ');
+  const std::string_view scopes = take_until(grant, ' ');
   if (scope == Scope::All) return forbidden("token", std::string(messages::kTokenNotForAll));
   if (!is_for(grant, room)) return forbidden("room", std::string(messages::kTokenOtherRoom));
   if (has_member(scopes, ',', name(scope))) return std::nullopt;
   return forbidden("scope", messages::fill(messages::kTokenScope, {name(scope), scopes}));
 }
 
-std::string_view message_for(std::string_view word) {
-  for (const Stranger& stranger : kStrangers) {
-    if (stranger.word == word) return stranger.message;
-  }
-  return messages::kCredentialsUnconfigured;
-}
-
 Error unauthorized(std::string_view word) {
+  const auto message = value_in(kStrangers, word).value_or(messages::kCredentialsUnconfigured);
   return {ErrorCode::Unauthorized,
           std::string(messages::kUnauthorized),
-          {{"authorization", std::string(message_for(word))}}};
+          {{"authorization", std::string(message)}}};
 }
 
 /// Pages that bind a name of theirs to this machine's address are of its origin then, but call it by that
@@ -86,12 +77,6 @@ bool is_loopback(std::string_view host) {
   if (host.starts_with('[')) return host.starts_with("[::1]");
   host = host.substr(0, host.find(':'));
   return host == "localhost" || host == "127.0.0.1" || host.ends_with(".localhost");
-}
-
-std::string_view host_of(std::string_view url) {
-  std::string_view origin = origin_of(url);
-  const std::size_t scheme = origin.find("://");
-  return scheme == std::string_view::npos ? origin : origin.substr(scheme + 3);
 }
 
 bool is_allowed(const Request& request) {
@@ -122,7 +107,8 @@ std::string socket_scopes(const Request& request) {
   std::string_view grant = request.caller.value_or("");
   if (!grant.starts_with(kToken)) return std::string(kAll);
   grant.remove_prefix(kToken.size());
-  return std::string(has_member(take_word(grant, ' '), ',', name(Scope::Ports)) ? kAll : name(Scope::Attach));
+  return std::string(has_member(take_until(grant, ' '), ',', name(Scope::Ports)) ? kAll
+                                                                                 : name(Scope::Attach));
 }
 
 std::optional<Error> check_origin(const Request& request) {

@@ -65,20 +65,28 @@ bool has_head(const Route& route) {
   return route.method == kGet && route.reply == Route::Reply::Whole;
 }
 
-/// Precondition: some route has the pattern.
-Answer method_not_allowed(std::string_view pattern, Dialect dialect) {
-  std::string allow;
-  std::string spoken;
+/// The methods of a path, as headers list them. Where it takes any, that is the one asked for.
+std::string methods_at(std::string_view pattern, std::string_view asked) {
+  std::string methods;
   for (const Route& route : routes()) {
     if (route.pattern != pattern) continue;
-    append_listed(allow, has_head(route) ? kGetAndHead : route.method, ", ");
-    append_listed(spoken, route.method, " and ");
+    const bool any = route.method == kAnyMethod;
+    append_listed(methods, any ? asked : has_head(route) ? kGetAndHead : route.method, ", ");
+  }
+  return methods;
+}
+
+/// Precondition: some route has the pattern.
+Answer method_not_allowed(std::string_view pattern, Dialect dialect) {
+  std::string spoken;
+  for (const Route& route : routes()) {
+    if (route.pattern == pattern) append_listed(spoken, route.method, " and ");
   }
   const bool one = spoken.find(' ') == std::string::npos;
   spoken += one ? " is" : " are";
   Answer answer = error_answer(ErrorCode::MethodNotAllowed,
                                messages::fill(messages::kMethodNotAllowed, {spoken}), dialect);
-  answer.headers.emplace_back("Allow", std::move(allow));
+  answer.headers.emplace_back("Allow", methods_at(pattern, {}));
   return answer;
 }
 
@@ -139,17 +147,7 @@ Subject subject_at(const Place& place, Dialect dialect) {
 
 /// A browser asks before it sends what a page may not send by itself.
 Answer answer_preflight(const Request& request, std::string_view pattern) {
-  std::string methods;
-  for (const Route& route : routes()) {
-    if (route.pattern != pattern) continue;
-    const bool any = route.method == kAnyMethod;
-    append_listed(methods,
-                  any               ? *request.preflight_method
-                  : has_head(route) ? kGetAndHead
-                                    : route.method,
-                  ", ");
-  }
-  Answer answer{204, {{"Access-Control-Allow-Methods", std::move(methods)}}, {}};
+  Answer answer{204, {{"Access-Control-Allow-Methods", methods_at(pattern, *request.preflight_method)}}, {}};
   if (request.preflight_headers) {
     answer.headers.emplace_back("Access-Control-Allow-Headers", *request.preflight_headers);
   }

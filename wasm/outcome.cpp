@@ -51,6 +51,7 @@
 #include "wasm/protocol/json_writer.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/named.h"
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/sandbox_name.h"
 #include "wasm/protocol/sse.h"
@@ -177,22 +178,11 @@ Answer answer_deletion(const Report& report) {
 constexpr std::array<std::string_view, 4> kRoomStatuses = {"absent", "starting", "running", "asleep"};
 
 /// Why a room's files could not be saved. What the platform said beside that is in the worker's log.
-struct SleepError {
-  std::string_view name;
-  std::string_view message;
-};
-constexpr std::array<SleepError, 3> kSleepErrors = {{
-    {"failed", messages::kSaveFailed},
-    {"timeout", messages::kSaveTimeout},
-    {"unsupported", messages::kSaveUnsupported},
+constexpr Names<std::string_view, 3> kSleepErrors = {{
+    {messages::kSaveFailed, "failed"},
+    {messages::kSaveTimeout, "timeout"},
+    {messages::kSaveUnsupported, "unsupported"},
 }};
-
-std::string_view wording_of(std::string_view sleep_error) {
-  for (const SleepError& row : kSleepErrors) {
-    if (row.name == sleep_error) return row.message;
-  }
-  return kSleepErrors[0].message;
-}
 
 struct Room {
   std::string_view sandbox;
@@ -251,7 +241,8 @@ void write_sleep(JsonWriter& json, const Room& room, Dialect dialect) {
   const auto sleep_after = room.sleep_after.value_or(std::chrono::milliseconds(0));
   sleep_after.count() > 0 ? json.integer(sleep_after.count()) : json.null();
   json.key(v1 ? "sleep_error" : "sleepError");
-  room.sleep_error ? json.string(wording_of(*room.sleep_error)) : json.null();
+  room.sleep_error ? json.string(value_in(kSleepErrors, *room.sleep_error).value_or(messages::kSaveFailed))
+                   : json.null();
 }
 
 void write_room(JsonWriter& json, const Room& room, Dialect dialect) {

@@ -18,11 +18,9 @@ namespace {
 
 /// What of the caller's URL the server does not see, so that it can write links that lead back to it.
 void append_forwarded(Headers& headers, const Call& call) {
-  constexpr std::string_view kScheme = "://";
-  const std::string_view origin = origin_of(call.request.url);
-  if (const std::size_t scheme = origin.find(kScheme); scheme != std::string_view::npos) {
-    headers.emplace_back("X-Forwarded-Proto", origin.substr(0, scheme));
-    headers.emplace_back("X-Forwarded-Host", origin.substr(scheme + kScheme.size()));
+  if (const std::string_view scheme = scheme_of(call.request.url); !scheme.empty()) {
+    headers.emplace_back("X-Forwarded-Proto", scheme);
+    headers.emplace_back("X-Forwarded-Host", host_of(call.request.url));
   }
   std::string_view prefix = path_of(call.request.url);
   if (call.rest) prefix.remove_suffix(call.rest->size() + 1);

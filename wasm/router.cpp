@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "wasm/protocol/text.h"
+
 namespace roombox::edge {
 namespace {
 
@@ -10,13 +12,6 @@ constexpr std::array<std::string_view, 2> kRooms = {"{roomID}", "{id}"};
 constexpr std::string_view kExecution = "{executionID}";
 constexpr std::string_view kPort = "{port}";
 constexpr std::string_view kRest = "{path}";
-
-/// Takes what is before the first separator off a text, and the separator.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(part.size() + 1, text.size()));
-  return part;
-}
 
 std::ptrdiff_t slashes(std::string_view path) {
   return std::count(path.begin(), path.end(), '/');
@@ -26,9 +21,11 @@ bool is_room(std::string_view segment) {
   return std::find(kRooms.begin(), kRooms.end(), segment) != kRooms.end();
 }
 
+/// Behind a URL's scheme.
+constexpr std::string_view kScheme = "://";
+
 /// What follows a URL's origin.
 std::string_view without_origin(std::string_view url) {
-  constexpr std::string_view kScheme = "://";
   if (url.starts_with('/')) return url;
   const std::size_t scheme = url.find_first_of(":/?#");
   if (scheme == std::string_view::npos || !url.substr(scheme).starts_with(kScheme)) return {};
@@ -57,6 +54,18 @@ std::string_view query_of(std::string_view url) {
 
 std::string_view origin_of(std::string_view url) {
   return url.substr(0, url.size() - without_origin(url).size());
+}
+
+std::string_view scheme_of(std::string_view url) {
+  const std::string_view origin = origin_of(url);
+  const std::size_t end = origin.find(kScheme);
+  return end == std::string_view::npos ? std::string_view() : origin.substr(0, end);
+}
+
+std::string_view host_of(std::string_view url) {
+  const std::string_view origin = origin_of(url);
+  const std::size_t scheme = origin.find(kScheme);
+  return scheme == std::string_view::npos ? origin : origin.substr(scheme + kScheme.size());
 }
 
 std::string query_without(std::string_view url, std::string_view name) {

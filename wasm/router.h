@@ -17,6 +17,11 @@ std::string_view query_of(std::string_view url);
 /// path.
 std::string_view origin_of(std::string_view url);
 
+/// The scheme of that, empty where it has none, and what follows on it: the host, with its port if it says
+/// one.
+std::string_view scheme_of(std::string_view url);
+std::string_view host_of(std::string_view url);
+
 /// The query of a URL with its question mark, without the parameters of that name and otherwise as it came,
 /// empty parameters and all; empty where there is no query, or nothing else in it.
 std::string query_without(std::string_view url, std::string_view name);

@@ -8,7 +8,8 @@
 
 namespace roombox {
 
-/// The values of an enumeration, each with the name by which callers, edge and agent know it.
+/// The values of an enumeration, or what else there is one of for each name, each with the name by which
+/// callers, edge and agent know it.
 template <typename Value, std::size_t N>
 using Names = std::array<std::pair<Value, std::string_view>, N>;
 
