@@ -1,5 +1,5 @@
 import { readFields } from "./fields";
-import type { Failure } from "./outcome";
+import { type Failure, outcomeReply } from "./outcome";
 import { within } from "./within";
 
 const decoder = new TextDecoder();
@@ -10,14 +10,14 @@ const TOKEN_HEADER = "roombox-token";
 /** On the agent's word that it is well: whose it is, `kBootHeader`. */
 const BOOT_HEADER = "roombox-boot";
 /** A request that found nobody listening was not sent, so it may be sent again; to a sandbox that dies at each start, not for ever. */
-export const MAX_SENDS = 3;
+const MAX_SENDS = 3;
 /** Pauses between knocks at a container whose agent does not listen yet: the platform has no event for that. */
 const FIRST_KNOCK_MS = 2;
 const LAST_KNOCK_MS = 250;
 /** How long the platform may take to tell why a container has ended. */
 const REASON_MS = 1000;
-/** How long an agent may take to tell whether anything goes on. */
-const LOOK_MS = 5000;
+/** How long an agent may take to tell what goes on: then who asks makes do without. */
+export const LOOK_MS = 5000;
 /** How long a snapshot may take: it is as large as what the room has written. */
 const SNAPSHOT_MS = 120_000;
 /**
@@ -39,6 +39,7 @@ export interface ContainerEvents {
 export interface ContainerSettings {
   /** How long an agent may take to answer, in milliseconds. */
   patience: number;
+  /** A name of the platform's instance types. */
   instance: string;
 }
 
@@ -103,7 +104,7 @@ export class SandboxContainer {
     return this.#starting;
   }
 
-  /** Whether it is about to be ended. Who finds it ready asks this last, and sends at once or waits again. */
+  /** Whether it is about to be ended: nothing is begun in it any more. */
   get isHeld(): boolean {
     return this.#held !== undefined;
   }
@@ -118,7 +119,7 @@ export class SandboxContainer {
     if (fields.byteLength > 0) this.#ctx.storage.kv.put("variables", fields);
   }
 
-  /** Settles once commands are taken, by a container that is started if none runs; it may be held then. */
+  /** Settles once commands are taken, by a container that is started if none runs. It may be about to end then: see `deliver`. */
   ready(): Promise<Failure | undefined> {
     if (this.#held) return this.#held.then(() => this.ready());
     if (!this.#readiness) {
@@ -135,6 +136,33 @@ export class SandboxContainer {
       });
     }
     return this.#readiness;
+  }
+
+  /**
+   * Sends a call to a container that takes commands and is not about to end; it is started if none runs. What came of a call of an
+   * earlier life, or could not be sent at all, is an outcome.
+   *
+   * @param life of the sandbox, when the call came
+   * @param send begins the call at once, or else looks again whether it may and then returns undefined; it is called anew where
+   *             it throws that nobody listens
+   */
+  async deliver(life: number, signal: AbortSignal, send: () => Promise<Response | undefined>): Promise<Response> {
+    for (let sends = 1; ; ) {
+      if (life !== this.#life) return outcomeReply("gone");
+      const failure = await this.ready();
+      if (life !== this.#life) return outcomeReply("gone");
+      if (failure) return outcomeReply(failure);
+      signal.throwIfAborted(); // the client has left
+      if (this.isHeld) continue;
+      try {
+        const reply = await send();
+        if (reply) return reply;
+      } catch (error) {
+        if (!isNotListening(error)) throw error;
+        if (sends++ === MAX_SENDS) return outcomeReply("start_failed");
+        this.#forgetReadiness(); // the next call is to start anew
+      }
+    }
   }
 
   /** Calls the agent in the container that runs. Starts none: throws if none listens (`isNotListening`). */
@@ -178,11 +206,6 @@ export class SandboxContainer {
     } catch {
       return undefined;
     }
-  }
-
-  /** Has the next call start anew: nobody listens. */
-  distrust(): void {
-    this.#forgetReadiness();
   }
 
   /** Keeps the platform from ending the container for a while in which nobody calls. */

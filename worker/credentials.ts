@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, errors, importJWK, importSPKI, jwtVerify, SignJWT } from "jose";
 import { writeFields } from "./fields";
+import { sandboxOf } from "./names";
 import type { Outcome } from "./outcome";
 
 /** What the core reads as Request::caller (wasm/edge.h), and the request without the credential: it is for nobody behind us. */
@@ -168,6 +169,6 @@ const TICKET = "ticket.";
 async function redeem(ticket: string, env: Env): Promise<string> {
   const [, room, secret] = /^ticket\.([A-Za-z0-9._-]{1,64})\.([0-9a-f]{32})$/.exec(ticket) ?? [];
   if (room === undefined || secret === undefined) return "invalid";
-  const scopes = await env.SANDBOX.getByName(`sandbox-${room}`).redeem(secret);
+  const scopes = await env.SANDBOX.getByName(sandboxOf(room)).redeem(secret);
   return scopes === undefined ? "expired" : `token ${scopes} ${room}`;
 }

@@ -1,5 +1,5 @@
 import { type Bytes, bytesOf, concat } from "./bytes";
-import { isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
+import { isNotListening, LOOK_MS, type SandboxContainer } from "./container";
 import { Feed } from "./feed";
 import { type Field, fieldOf, writeFields } from "./fields";
 import { readFrames } from "./frames";
@@ -17,8 +17,6 @@ const DIALECT_HEADER = "roombox-dialect";
 
 /** Pause before one is told to end again that the agent does not know. */
 const CANCEL_PAUSE_MS = 10;
-/** How long a reader of a record waits for the agent before it gets what is stored. */
-const LOOK_MS = 5000;
 
 /** One call of exec. */
 interface Exec {
@@ -169,28 +167,18 @@ export class Executions {
   }
 
   /** Has the agent run it, in a container that is started if none runs. */
-  async #send(exec: Exec): Promise<Response> {
-    for (let sends = 1; ; ) {
-      if (exec.life !== this.#container.life) return outcomeReply("gone");
-      const failure = await this.#container.ready();
-      if (exec.life !== this.#container.life) return outcomeReply("gone");
-      if (failure) return outcomeReply(failure);
-      exec.signal.throwIfAborted(); // the client has left
-      if (this.#container.isHeld) continue;
+  #send(exec: Exec): Promise<Response> {
+    return this.#container.deliver(exec.life, exec.signal, async () => {
       if (this.#records.countRunning >= this.#most) return outcomeReply("too_many_executions");
       const id = this.#begin(exec);
       try {
         return await this.#answer(id, exec, await this.#post(id, exec));
       } catch (error) {
-        if (!isNotListening(error)) {
-          await this.#settle(id);
-          throw error;
-        }
-        this.#drop(id);
-        if (sends++ === MAX_SENDS) return outcomeReply("start_failed");
-        this.#container.distrust();
+        if (isNotListening(error)) this.#drop(id);
+        else await this.#settle(id);
+        throw error;
       }
-    }
+    });
   }
 
   /** Writes the record of a new execution, and the key that stands for it, before the agent is asked. */

@@ -6,6 +6,7 @@ import { withEndMark } from "./end-mark";
 import { SEED_HEADER } from "./executions";
 import { ATTEMPT_HEADER, type Attempt, callFresh } from "./fresh";
 import { withLastEvent } from "./last-event";
+import { roomOf } from "./names";
 import { type Outcome, readOutcome } from "./outcome";
 import { isTooMany } from "./rates";
 import { createRoom, listRooms } from "./rooms";
@@ -36,12 +37,9 @@ async function carryOut(request: Request, caller: Caller, head: string, env: Env
     body = await readBody(request, decision.limit);
     decision = core.decide(head, body);
   }
-  if (
-    decision.action !== "answer" &&
-    decision.action !== "readBody" &&
-    (await isTooMany(env, caller, decision.sandbox))
-  )
+  if ("sandbox" in decision && (await isTooMany(env, caller, decision.sandbox))) {
     return core.outcome(head, { name: "too_many_calls" });
+  }
   switch (decision.action) {
     case "answer":
       return decision.response;
@@ -115,9 +113,11 @@ function headersFor(to: Forward, request: Request, caller: Caller): Headers {
 
 /** @param headers get what the agent needs to see that the body is whole */
 function bodyFor(to: Forward, request: Request, read: Bytes | undefined, headers: Headers): BodyInit | null {
-  if (to.isTransparent && !NEVER_A_BODY.includes(to.method)) return request.body;
-  if (to.isTransparent) for (const name of FRAMING) headers.delete(name);
-  if (BODILESS.includes(to.method)) return null;
+  if ((to.isTransparent ? NEVER_A_BODY : BODILESS).includes(to.method)) {
+    for (const name of FRAMING) headers.delete(name);
+    return null;
+  }
+  if (to.isTransparent) return request.body;
   return read ? concat(to.seed, read) : withEndMark(request, headers);
 }
 
@@ -142,7 +142,7 @@ async function ask({ operation, sandbox, arguments: named, fields }: Ask, env: E
     case "create":
       return createRoom(env, named.get("prefix") ?? "", fields, sleepAfter);
     case "token":
-      return signToken(env, sandbox.slice("sandbox-".length), scopes, Number(named.get("lifetime_ms")));
+      return signToken(env, roomOf(sandbox), scopes, Number(named.get("lifetime_ms")));
     case "ticket":
       return object.ticket(scopes);
     case "sleep":

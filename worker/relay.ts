@@ -1,4 +1,4 @@
-import { isCut, isNotListening, MAX_SENDS, type SandboxContainer } from "./container";
+import { isCut, isNotListening, type SandboxContainer } from "./container";
 import { outcomeReply } from "./outcome";
 
 /** The agent's calls about files and ports: `kFiles` and `kPorts` of wasm/protocol/agent_api.h. */
@@ -13,24 +13,18 @@ export function isRelayed(request: Request): boolean {
  * Has the agent carry out a call about a file, or a server of the sandbox answer it, in a container that is started if none
  * runs. The bytes pass through as they come.
  */
-export async function relay(container: SandboxContainer, request: Request, life: number): Promise<Response> {
+export function relay(container: SandboxContainer, request: Request, life: number): Promise<Response> {
   const { method, headers, body, signal } = request;
   const { pathname, search } = new URL(request.url);
-  for (let sends = 1; ; ) {
-    if (life !== container.life) return outcomeReply("gone");
-    const failure = await container.ready();
-    if (life !== container.life) return outcomeReply("gone");
-    if (failure) return outcomeReply(failure);
-    signal.throwIfAborted(); // the client has left
+  return container.deliver(life, signal, async () => {
     try {
-      if (body && !container.isHeld) await container.knock(); // a stream can be sent once only
-      if (container.isHeld) continue;
+      if (body) await container.knock(); // a stream can be sent once only
+      if (container.isHeld) return undefined; // it may be by now
       return await container.call(pathname + search, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
       if (isCut(error)) return outcomeReply("slept");
-      if (!isNotListening(error) || body?.locked) throw error;
-      if (sends++ === MAX_SENDS) return outcomeReply("start_failed");
-      container.distrust();
+      if (isNotListening(error) && body?.locked) throw new Error("the body was sent in part", { cause: error });
+      throw error;
     }
-  }
+  });
 }

@@ -1,4 +1,5 @@
 import { type Field, fieldOf, writeFields } from "./fields";
+import { sandboxOf } from "./names";
 import type { Outcome } from "./outcome";
 import { type Entry, shardOf, shards } from "./registry";
 
@@ -7,7 +8,7 @@ const ID_BYTES = 9;
 /** Makes a room with an id that no other has, and starts its sandbox, with variables for all of its commands. */
 export function createRoom(env: Env, prefix: string, variables: Uint8Array, sleepAfter?: number): Promise<Outcome> {
   const id = prefix + crypto.getRandomValues(new Uint8Array(ID_BYTES)).toHex();
-  return env.SANDBOX.getByName(`sandbox-${id}`).create(variables, sleepAfter);
+  return env.SANDBOX.getByName(sandboxOf(id)).create(variables, sleepAfter);
 }
 
 /** A page of the rooms, newest activity first. `cursor` is that of an earlier page. */

@@ -4,6 +4,7 @@ import { SandboxContainer } from "./container";
 import { EXECUTION_HEADER, Executions } from "./executions";
 import { type Field, writeFields } from "./fields";
 import { ATTEMPT_HEADER, type Attempt, refresh } from "./fresh";
+import { roomOf } from "./names";
 import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
 import { isRelayed, relay } from "./relay";
 import { durationOf } from "./settings";
@@ -99,7 +100,7 @@ export class Sandbox extends DurableObject<Env> {
   /** A ticket for one WebSocket. */
   ticket(scopes: string): Outcome {
     const [secret, expires] = this.#tickets.make(scopes);
-    const credential = `ticket.${this.#activity.name.slice("sandbox-".length)}.${secret}`;
+    const credential = `ticket.${roomOf(this.#activity.name)}.${secret}`;
     return { name: "ticket", fields: writeFields(["credential", credential], ["expires_ms", expires]) };
   }
 

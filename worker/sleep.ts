@@ -3,8 +3,8 @@ import type { SandboxContainer, SaveFault } from "./container";
 import type { Executions } from "./executions";
 import type { OutcomeName } from "./outcome";
 
-/** The platform keeps a snapshot for 30 days after it was taken or last used: the files of a room that sleeps on are saved anew. */
 const DAY_MS = 24 * 3600_000;
+/** The platform keeps a snapshot for 30 days after it was taken or last used: the files of a room that sleeps on are saved anew. */
 const RENEW_MS = 20 * DAY_MS;
 /** Pauses before files that could not be saved are saved again. */
 const FIRST_RETRY_MS = 15_000;
