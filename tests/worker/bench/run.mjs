@@ -1,46 +1,27 @@
 // The core inside workerd beside URL + JSON.parse + zod: microseconds a decision, the median of rounds that take turns.
 
-import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { bundle, serving } from "./workerd.mjs";
 
-const out = resolve("dist/bench"); // wrangler takes a relative one from its configuration
-const PORT = 8798;
+const OUT = "dist/bench";
+const ORIGIN = "http://127.0.0.1:8798";
 const ROUNDS = 9;
 
-mkdirSync(out, { recursive: true });
-const bundled = spawnSync(
-  "wrangler",
-  ["deploy", "--dry-run", "--config", "tests/worker/bench/wrangler.toml", "--outdir", out],
-  {
-    encoding: "utf8",
-  },
-);
-if (bundled.status !== 0) throw new Error(bundled.stdout + bundled.stderr);
-const wasm = readdirSync(out).find((name) => name.endsWith(".wasm"));
-writeFileSync(
-  join(out, "workerd.capnp"),
-  `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
+const config = `
   services = [(name = "bench", worker = (
-    modules = [(name = "bench.js", esModule = embed "bench.js"), (name = "${wasm}", wasm = embed "${wasm}")],
+    modules = [${bundle("tests/worker/bench/bench.ts", OUT)}],
     compatibilityDate = "2026-10-01"))],
-  sockets = [(name = "http", address = "127.0.0.1:${PORT}", http = (), service = "bench")]);
-`,
-);
+  sockets = [(name = "http", address = "${new URL(ORIGIN).host}", http = (), service = "bench")]`;
 
-const server = spawn("workerd", ["serve", join(out, "workerd.capnp")], { stdio: "inherit" });
 const get = async (by, body, n) => {
   const began = performance.now();
-  const response = await fetch(`http://127.0.0.1:${PORT}/?by=${by}&body=${body}&n=${n}`);
+  const response = await fetch(`${ORIGIN}/?by=${by}&body=${body}&n=${n}`);
   const answer = await response.text();
   if (!response.ok) throw new Error(answer);
   return { answer, us: ((performance.now() - began) * 1000) / Math.max(n, 1) };
 };
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
 
-try {
-  while (server.exitCode === null && !(await get("core", "exec", 0).catch(() => false)));
+await serving(OUT, config, ORIGIN, async () => {
   console.log("body       answer             core µs    zod µs   core/zod");
   for (const [body, n] of [
     ["exec", 50_000],
@@ -65,6 +46,4 @@ try {
       `${body.padEnd(10)} ${answer.padEnd(17)} ${core.toFixed(2).padStart(8)} ${zod.toFixed(2).padStart(9)} ${(core / zod).toFixed(2).padStart(10)}`,
     );
   }
-} finally {
-  server.kill("SIGTERM");
-}
+});

@@ -1,0 +1,50 @@
+// Serves a worker by plain workerd: `wrangler dev` takes milliseconds of its own for each call.
+
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/**
+ * Bundles a worker as a deployment would.
+ *
+ * @param main its file
+ * @param out the directory that gets the bundle, emptied before
+ * @returns the modules of a worker in workerd's configuration, which lies in that directory
+ */
+export function bundle(main, out) {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const config = ["--config", "tests/worker/bench/wrangler.toml"];
+  // wrangler takes relative paths from its configuration
+  const options = [...config, "--dry-run", "--outdir", resolve(out)];
+  const bundled = spawnSync("wrangler", ["deploy", resolve(main), ...options], { encoding: "utf8" });
+  if (bundled.status !== 0) throw new Error(bundled.stdout + bundled.stderr);
+  const script = (name) => `(name = "${name}", esModule = embed "${name}")`;
+  const wasm = (name) => `(name = "${name}", wasm = embed "${name}")`;
+  const names = readdirSync(out);
+  const modules = names.filter((name) => name.endsWith(".js")).map(script);
+  return [...modules, ...names.filter((name) => name.endsWith(".wasm")).map(wasm)].join(", ");
+}
+
+/**
+ * Serves a configuration while `work` goes on.
+ *
+ * @param out the directory that has what it embeds
+ * @param body of the configuration, without its first line
+ * @param origin answers once it is served
+ */
+export async function serving(out, body, origin, work) {
+  const file = join(out, "workerd.capnp");
+  writeFileSync(file, `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = (${body});\n`);
+  const server = spawn("workerd", ["serve", file], { stdio: "inherit" });
+  const ended = once(server, "exit");
+  try {
+    while (server.exitCode === null && !(await fetch(origin).catch(() => false)));
+    if (server.exitCode !== null) throw new Error(`workerd ended with ${server.exitCode}`);
+    return await work();
+  } finally {
+    server.kill("SIGTERM");
+    await ended;
+  }
+}
