@@ -21,7 +21,12 @@ export async function callFresh<T>(call: (attempt: Attempt) => Promise<T>): Prom
   try {
     return await call("first");
   } catch (error) {
-    if (!(error instanceof Error) || !error.message.includes(REASON)) throw error;
+    if (!isRefreshed(error)) throw error;
     return call("last");
   }
+}
+
+/** Whether a call ended with the instance that it was made to: once more than it is made again, or one that cannot be. */
+export function isRefreshed(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(REASON);
 }

@@ -4,7 +4,7 @@ import { type Caller, callerOf, PROTOCOL, PROTOCOL_HEADER, signToken } from "./c
 import { type Ask, EdgeCore, type Forward, headOf } from "./edge";
 import { withEndMark } from "./end-mark";
 import { SEED_HEADER } from "./executions";
-import { ATTEMPT_HEADER, type Attempt, callFresh } from "./fresh";
+import { ATTEMPT_HEADER, type Attempt, callFresh, isRefreshed } from "./fresh";
 import { withLastEvent } from "./last-event";
 import { roomOf } from "./names";
 import { type Outcome, readOutcome } from "./outcome";
@@ -23,6 +23,7 @@ export default {
     try {
       return await carryOut(request, caller, head, env);
     } catch (error) {
+      if (isRefreshed(error)) return core.outcome(head, { name: "lost" });
       if (!request.signal.aborted) console.error("the edge failed", error);
       return answerCrash(head);
     }

@@ -133,6 +133,26 @@ it("has a fresh instance of the object try where the platform does not start a c
   expect(container.starts).toBe(4);
 });
 
+it("tells calls that end with an instance of the object what became of them, however many times that is", async () => {
+  vi.spyOn(console, "error").mockReturnValue();
+  const container = containerOf(env.SANDBOX.idFromName("sandbox-broken"));
+  container.reply = async () => {
+    await scheduler.wait(5); // so that others wait for this start too
+    container.end();
+    throw new Error("Container failed to start");
+  };
+  const call = async (method: string, path: string, body: string) => {
+    const headers = { "content-type": "application/json" };
+    const init = { method, headers, body };
+    return (await exports.default.fetch(`http://localhost/api/rooms/broken/sandbox/${path}`, init)).json();
+  };
+  const calls = Array.from({ length: 12 }, async (_, i) => {
+    await scheduler.wait(i * 3);
+    return i % 3 > 0 ? call("POST", "exec", '{"cmd":"true"}') : call("PUT", "files/workspace/a", "bytes");
+  });
+  for (const answer of await Promise.all(calls)) expect(answer).toMatchObject({ code: "execution_failed" });
+});
+
 it("runs no more commands at once than a room may, and more when some have ended", () =>
   withContainer("sandbox-many", async (sandbox, container) => {
     const replies = await Promise.all(
