@@ -3,6 +3,9 @@ const keyOf = (caller: string) => caller.split(";", 1)[0] ?? "";
 /** Without credentials there are no keys to count by. */
 const OPEN = "open";
 
+/** A place among a key's rooms, and for which: an object that its alarm woke may not be told its name. */
+type Place = { key: string; room: string };
+
 /**
  * Whose a room is, where it is counted how many each key has. Its place among the key's rooms is noted here before it is asked
  * for, so that none is lost, whatever ends the object.
@@ -11,10 +14,16 @@ export class Ownership {
   readonly #storage: DurableObjectStorage;
   readonly #env: Env;
   readonly #most: number;
-  #claim: Promise<unknown> = Promise.resolve();
+  readonly #onPlace: () => void;
+  /** The last of what is done about the place, one after another. */
+  #last: Promise<unknown> = Promise.resolve();
 
-  /** @param most rooms that a key may have; 0: they are not counted */
-  constructor(storage: DurableObjectStorage, env: Env, most: number) {
+  /**
+   * @param most rooms that a key may have; 0: they are not counted
+   * @param onPlace called once a place is noted, before it is asked for
+   */
+  constructor(storage: DurableObjectStorage, env: Env, most: number, onPlace: () => void) {
+    this.#onPlace = onPlace;
     this.#storage = storage;
     this.#env = env;
     this.#most = most;
@@ -22,35 +31,44 @@ export class Ownership {
 
   /** Whether a place may be taken, so that it is to be given back. */
   get isHeld(): boolean {
-    return this.#key !== undefined;
+    return this.#place !== undefined;
   }
 
   /** Takes a place for a room that is to be made, or says that there is none. */
   claim(room: string, caller: string): Promise<boolean> {
-    const claim = this.#take(room, keyOf(caller));
-    this.#claim = claim.catch(() => undefined);
-    return claim;
+    return this.#inTurn(() => this.#take({ key: keyOf(caller), room }));
   }
 
   /** Gives it back, if there is one. */
-  async release(room: string): Promise<void> {
-    await this.#claim;
-    if (this.#key === undefined) return;
-    await this.#registry(this.#key).release(room);
-    this.#storage.kv.delete("owner");
+  release(): Promise<void> {
+    return this.#inTurn(() => this.#giveBack());
   }
 
-  async #take(room: string, key: string): Promise<boolean> {
-    if (this.#most === 0 || key === OPEN) return true;
-    if (this.#key !== undefined && this.#key !== key) await this.#registry(this.#key).release(room);
-    this.#storage.kv.put("owner", key);
-    const taken = await this.#registry(key).claim(room, this.#most);
-    if (!taken) this.#storage.kv.delete("owner");
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #take(place: Place): Promise<boolean> {
+    if (this.#most === 0 || place.key === OPEN) return true;
+    if (this.#place?.key !== place.key) await this.#giveBack(); // what an earlier start has left
+    this.#storage.kv.put("place", place);
+    this.#onPlace();
+    const taken = await this.#registry(place.key).claim(place.room, this.#most);
+    if (!taken) this.#storage.kv.delete("place");
     return taken;
   }
 
-  get #key(): string | undefined {
-    return this.#storage.kv.get<string>("owner");
+  async #giveBack(): Promise<void> {
+    const place = this.#place;
+    if (!place) return;
+    await this.#registry(place.key).release(place.room);
+    this.#storage.kv.delete("place");
+  }
+
+  get #place(): Place | undefined {
+    return this.#storage.kv.get<Place>("place");
   }
 
   #registry(key: string) {

@@ -46,7 +46,8 @@ export class Sandbox extends DurableObject<Env> {
       started: () => this.#activity.create(),
       ended: () => this.#executions.containerEnded(),
     });
-    this.#ownership = new Ownership(ctx.storage, env, countOf("MAX_ROOMS", env.MAX_ROOMS));
+    const mostRooms = countOf("MAX_ROOMS", env.MAX_ROOMS);
+    this.#ownership = new Ownership(ctx.storage, env, mostRooms, () => this.#setAlarm());
     const most = countOf("MAX_EXECUTIONS", env.MAX_EXECUTIONS);
     this.#executions = new Executions(ctx.storage.sql, this.#container, most, (fields) =>
       tellExecution(env, roomOf(this.#activity.name), fields),
@@ -185,9 +186,8 @@ export class Sandbox extends DurableObject<Env> {
   async #admit(caller: string | undefined): Promise<Failure | undefined> {
     this.#executions.containerEnded(); // an earlier one, whose end nobody saw
     if (this.#exists) return undefined;
-    const claim = caller === undefined ? true : this.#ownership.claim(this.#activity.name, caller);
-    this.#setAlarm();
-    if (!(await claim)) return "too_many_rooms";
+    const { name } = this.#activity;
+    if (caller !== undefined && !(await this.#ownership.claim(name, caller))) return "too_many_rooms";
     await this.#activity.announce();
     return undefined;
   }
@@ -196,7 +196,7 @@ export class Sandbox extends DurableObject<Env> {
   async #giveBack(): Promise<void> {
     if (this.#exists) return;
     const log = (error: unknown) => console.error(`${this.ctx.id.name}: its place is not given back yet`, error);
-    await this.#ownership.release(this.#activity.name).catch(log);
+    await this.#ownership.release().catch(log);
   }
 
   async #start(started: "created" | "room", caller?: string, sleepAfter?: number): Promise<Outcome> {
@@ -233,7 +233,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#executions.close();
     await this.#container.destroy();
     this.#executions.endAll();
-    await this.#ownership.release(this.#activity.name);
+    await this.#ownership.release();
     await this.ctx.storage.deleteAll();
     this.#alarmAt = undefined;
     this.#executions.forget();

@@ -81,15 +81,14 @@ it("gives it back where the room did not come to be", async () => {
 
 it("gives it back where the object ended before the room came to be", async () => {
   await env.REGISTRY.getByName("owner-key:ci").claim("sandbox-a", 3);
-  await runInDurableObject(object("a"), async (_, { id, storage }) => {
-    storage.kv.put("name", `${id.name}`);
-    storage.kv.put("owner", "key:ci"); // as it is left then, with an alarm
+  await runInDurableObject(object("a"), async (_, { storage }) => {
+    storage.kv.put("place", { key: "key:ci", room: "sandbox-a" }); // as it is left then, with an alarm
     await storage.setAlarm(Date.now() + 60_000);
   });
   expect(await claims("key:ci")).toEqual(["sandbox-a"]);
   expect(await runDurableObjectAlarm(object("a"))).toBe(true);
   expect(await claims("key:ci")).toEqual([]);
-  await runInDurableObject(object("a"), (_, { storage }) => expect(storage.kv.get("owner")).toBeUndefined());
+  await runInDurableObject(object("a"), (_, { storage }) => expect(storage.kv.get("place")).toBeUndefined());
 });
 
 it("leaves no place taken by a room that was deleted while it began", async () => {
