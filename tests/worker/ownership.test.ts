@@ -1,7 +1,14 @@
-import { reset, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import {
+  createExecutionContext,
+  reset,
+  runDurableObjectAlarm,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { CALLER_HEADER } from "../../worker/executions";
+import worker from "../../worker/index";
 import type { Registry } from "../../worker/registry";
 import { createRoom } from "../../worker/rooms";
 import { exec, told } from "./calls";
@@ -9,7 +16,10 @@ import { containerOf, forgetContainers } from "./fake-container";
 
 // How many rooms a key may have at once: three, by vitest.config.ts.
 
-beforeEach(() => void vi.spyOn(console, "error").mockReturnValue());
+beforeEach(() => {
+  vi.spyOn(console, "error").mockReturnValue();
+  vi.spyOn(console, "log").mockReturnValue();
+});
 afterEach(async () => {
   vi.restoreAllMocks();
   await reset();
@@ -60,6 +70,30 @@ it("holds to it however many come at once", async () => {
   expect(rooms.size).toBe(3);
   expect(outcomes.filter((outcome) => "status" in outcome)).toHaveLength(6);
   expect(await claims("key:ci")).toHaveLength(3);
+});
+
+it("says so in each dialect, whatever the call would begin with", async () => {
+  for (const room of ["a", "b", "c"]) await use(room, "key");
+  const within = { ...env, AUTH_MODE: "keys", API_KEY: "k", MAX_ROOMS: "3" } as Env;
+  const call = async (method: string, path: string, body: string) => {
+    const headers = { "x-api-key": "k", "content-type": "application/json" };
+    const request = new Request(`https://roombox.example${path}`, { method, headers, body });
+    const context = createExecutionContext();
+    const reply = await worker.fetch(request as Request<unknown, IncomingRequestCfProperties>, within, context);
+    await waitOnExecutionContext(context);
+    expect([reply.status, reply.headers.get("retry-after")]).toEqual([429, "60"]);
+    return reply.json();
+  };
+  const message = expect.stringContaining("has 3 rooms, as many as it may");
+  const rooms = { error: message, code: "too_many_rooms" };
+  expect(await call("POST", "/api/rooms/d/sandbox/exec", '{"cmd":"true"}')).toEqual(rooms);
+  expect(await call("PUT", "/api/rooms/d/sandbox/files/workspace/a", "bytes")).toEqual(rooms);
+  expect(await call("POST", "/api/rooms/d/sandbox/ports/3000/", "bytes")).toEqual(rooms);
+  const v1 = { error: { message, type: "too_many_rooms" } };
+  expect(await call("POST", "/v1/sandboxes", "{}")).toEqual(v1);
+  expect(await call("POST", "/v1/sandboxes/d/exec", '{"command":"true"}')).toEqual(v1);
+  expect(await call("POST", "/api/sandboxes", "{}")).toEqual(rooms);
+  expect(await call("POST", "/api/sandboxes/d/exec/run", '{"cmd":"true"}')).toEqual(rooms);
 });
 
 it("gives a place back with the room, once", async () => {
