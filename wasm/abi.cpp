@@ -19,10 +19,11 @@
 /// The headers that count are content-type, content-length, content-encoding, idempotency-key,
 /// last-event-id, upgrade, range, if-range, if-match, if-none-match, origin, access-control-request-method
 /// and access-control-request-headers; and the host's own words, which it must let no client say:
-/// roombox-caller and roombox-origins (Request::caller and allowed_origins of edge.h). It says them first.
+/// roombox-caller, roombox-origins, roombox-header-bytes and roombox-max-rooms (Request::caller to max_rooms
+/// of edge.h). It says them first.
 ///
-/// Result: the address of six 32-bit words: action, status or limit, head address and size, body address and
-/// size.
+/// Result: the address of eight 32-bit words: action, status or limit, head address and size, body address
+/// and size, note address and size.
 ///
 ///   0 Answer    status; head: `Name:value` lines; body: the answer's
 ///   1 ReadBody  limit in bytes: read so much and at most one byte more, then decide again on head and body
@@ -35,6 +36,10 @@
 ///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
 ///               of its arguments; edge.h has the operations. Body: its fields (protocol/fields.h). What
 ///               comes of it goes to edge_outcome
+///
+/// The note is for the host's log: the pattern of the route, the id of the room, that of the execution and
+/// the code of the error that is answered, each a line, empty where there is none. edge_outcome, whose host
+/// has the others by then, tells the last alone.
 ///
 /// Every line ends in `\n`. A result, with all that it points to, is valid until the next call of any of the
 /// three. As memory may grow in every call, views of it must be made anew after each. The buffer is consumed
@@ -52,10 +57,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "wasm/edge.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/sandbox_name.h"
 #include "wasm/protocol/text.h"
 
 #ifdef __wasm__
@@ -118,6 +125,7 @@ struct State {
   Input input;
   std::string head;
   std::string body;
+  std::string note;
   EdgeResult result{};
 };
 
@@ -131,9 +139,11 @@ struct HeaderField {
   std::optional<std::string_view> Request::*value;
 };
 
-constexpr std::array<HeaderField, 15> kHeaderFields = {{
+constexpr std::array<HeaderField, 17> kHeaderFields = {{
     {"roombox-caller", &Request::caller},
     {"roombox-origins", &Request::allowed_origins},
+    {"roombox-header-bytes", &Request::header_bytes},
+    {"roombox-max-rooms", &Request::max_rooms},
     {"origin", &Request::origin},
     {"access-control-request-method", &Request::preflight_method},
     {"access-control-request-headers", &Request::preflight_headers},
@@ -209,7 +219,9 @@ class Writer {
                      state_.head.data(),
                      state_.head.size(),
                      state_.body.data(),
-                     state_.body.size()};
+                     state_.body.size(),
+                     state_.note.data(),
+                     state_.note.size()};
   }
 
   State& state_;
@@ -223,15 +235,24 @@ std::optional<std::pair<std::string_view, std::string_view>> split(std::string_v
   return std::pair(input.substr(0, head_size), input.substr(head_size, rest_size));
 }
 
+void write_note(std::string& note, const Subject& subject, const Decision& decision) {
+  const auto* const answer = std::get_if<Answer>(&decision);
+  note.assign(subject.pattern).append("\n");
+  note.append(subject.sandbox.empty() ? std::string_view() : room_of(subject.sandbox)).append("\n");
+  note.append(subject.execution).append("\n");
+  note.append(answer == nullptr ? std::string_view() : answer->code).append("\n");
+}
+
 /// The request was read out of the input, which is given back now that the decision is made.
-const EdgeResult* publish(Decision&& decision) {
+const EdgeResult* publish(Decision&& decision, const Subject& subject) {
+  write_note(state().note, subject, decision);
   std::visit(Writer(state()), std::move(decision));
   state().input.consume();
   return &state().result;
 }
 
 const EdgeResult* publish_fault() {
-  return publish(answer_outcome({}, "crashed"));
+  return publish(answer_outcome({}, "crashed"), {});
 }
 
 }  // namespace
@@ -252,11 +273,13 @@ ROOMBOX_EXPORT(edge_decide) const EdgeResult* edge_decide(std::size_t head_size,
   if (!parts) return publish_fault();
   Request request = read_head(parts->first);
   if (has_body) request.body = parts->second;
-  return publish(decide(request));
+  Subject subject;
+  Decision decision = decide(request, subject);
+  return publish(std::move(decision), subject);
 }
 
 ROOMBOX_EXPORT(edge_outcome) const EdgeResult* edge_outcome(std::size_t head_size, std::size_t outcome_size) {
   const auto parts = split(state().input.view(), head_size, outcome_size);
   if (!parts) return publish_fault();
-  return publish(answer_outcome(read_head(parts->first), parts->second));
+  return publish(answer_outcome(read_head(parts->first), parts->second), {});
 }

@@ -6,7 +6,7 @@
 /// The edge core as a host calls it; abi.cpp tells how.
 extern "C" {
 
-/// On wasm32 six little-endian 32-bit words.
+/// On wasm32 eight little-endian 32-bit words.
 struct EdgeResult {
   std::size_t action;  ///< An EdgeAction.
   /// Answer: the HTTP status. ReadBody: the most bytes to read. Forward: 1 for the caller's headers too.
@@ -15,6 +15,8 @@ struct EdgeResult {
   std::size_t head_size;
   const char* body;
   std::size_t body_size;
+  const char* note;
+  std::size_t note_size;
 };
 
 enum EdgeAction : std::size_t {

@@ -13,15 +13,7 @@ namespace {
 constexpr std::string_view kOpen = "open";
 constexpr std::string_view kKey = "key";
 constexpr std::string_view kToken = "token ";
-constexpr Names<Scope, 7> kScopes = {{
-    {Scope::Exec, "exec"},
-    {Scope::Attach, "attach"},
-    {Scope::Files, "files"},
-    {Scope::Ports, "ports"},
-    {Scope::Read, "read"},
-    {Scope::Delete, "delete"},
-    {Scope::All, "all"},
-}};
+constexpr std::string_view kUnreadable = "unreadable ";
 
 /// Why somebody is nobody, by the host's word for it.
 constexpr Names<std::string_view, 4> kStrangers = {{
@@ -32,7 +24,7 @@ constexpr Names<std::string_view, 4> kStrangers = {{
 }};
 
 std::string_view name(Scope scope) {
-  return name_in(kScopes, scope);
+  return name_in(kScopeNames, scope);
 }
 
 bool has_member(std::string_view list, char separator, std::string_view wanted) {
@@ -55,20 +47,36 @@ Error forbidden(std::string_view field, std::string message) {
           {{std::string(field), std::move(message)}}};
 }
 
+Error unauthorized(std::string_view message) {
+  return {ErrorCode::Unauthorized,
+          std::string(messages::kUnauthorized),
+          {{"authorization", std::string(message)}}};
+}
+
+bool are_scopes(std::string_view list) {
+  while (!list.empty()) {
+    if (!value_in(kScopeNames, take_until(list, ','))) return false;
+  }
+  return true;
+}
+
 /// Of `token <scopes> <room>`.
 std::optional<Error> check_token(std::string_view grant, Scope scope, std::string_view room) {
   const std::string_view scopes = take_until(grant, ' ');
+  if (!are_scopes(scopes)) return unauthorized(messages::kTokenScopes);
   if (scope == Scope::All) return forbidden("token", std::string(messages::kTokenNotForAll));
   if (!is_for(grant, room)) return forbidden("room", std::string(messages::kTokenOtherRoom));
   if (has_member(scopes, ',', name(scope))) return std::nullopt;
   return forbidden("scope", messages::fill(messages::kTokenScope, {name(scope), scopes}));
 }
 
-Error unauthorized(std::string_view word) {
-  const auto message = value_in(kStrangers, word).value_or(messages::kCredentialsUnconfigured);
-  return {ErrorCode::Unauthorized,
-          std::string(messages::kUnauthorized),
-          {{"authorization", std::string(message)}}};
+/// Of who is nobody, by the host's word for it.
+Error check_stranger(std::string_view word) {
+  if (!word.starts_with(kUnreadable)) {
+    return unauthorized(value_in(kStrangers, word).value_or(messages::kCredentialsUnconfigured));
+  }
+  word.remove_prefix(kUnreadable.size());
+  return {ErrorCode::Internal, messages::fill(messages::kKeyUnreadable, {word})};
 }
 
 /// Pages that bind a name of theirs to this machine's address are of its origin then, but call it by that
@@ -99,7 +107,7 @@ std::optional<Error> check_access(const Request& request, Scope scope, std::stri
     return forbidden("host", messages::fill(messages::kOpenHost, {host}));
   }
   if (caller.starts_with(kToken)) return check_token(caller.substr(kToken.size()), scope, room);
-  return unauthorized(caller);
+  return check_stranger(caller);
 }
 
 std::string socket_scopes(const Request& request) {

@@ -1,31 +1,20 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "wasm/edge.h"
 #include "wasm/protocol/error.h"
+#include "wasm/protocol/scope.h"
 
 /// Who may do what. The host finds out whom a request is from (credentials are its matter, with their
 /// cryptography); what that one may do is decided here.
 namespace roombox::edge {
 
-/// What a call needs. A room token has a set of those between None and All.
-enum class Scope : std::uint8_t {
-  None,  ///< Anybody may.
-  Exec,
-  Attach,
-  Files,
-  Ports,
-  Read,
-  Delete,
-  All,  ///< What is of no one room: API keys alone may.
-};
-
 /// Whether the caller (Request::caller) may make a call of that scope about a room; empty where it is about
-/// none. 401 for who is nobody, with what to do; 403 for who may do other things.
+/// none. 401 for who is nobody, with what to do; 403 for who may do other things; 500 where the host cannot
+/// tell, for a key that it cannot read.
 std::optional<Error> check_access(const Request& request, Scope scope, std::string_view room);
 
 /// The scopes that a caller who may attach can hand on to a page for opening WebSockets, with commas between

@@ -15,7 +15,9 @@ Answer json_answer(int status, std::string body) {
 }
 
 Answer error_answer(const Error& error, Dialect dialect) {
-  return json_answer(http_status(error.code), render(error, dialect));
+  Answer answer = json_answer(http_status(error.code), render(error, dialect));
+  answer.code = name(error.code);
+  return answer;
 }
 
 Answer error_answer(ErrorCode code, std::string_view message, Dialect dialect) {

@@ -59,8 +59,17 @@ bool declares_too_much(std::string_view content_length) {
   return read.ec == std::errc::result_out_of_range || (read.ec == std::errc() && length > limits::kBody);
 }
 
+Error over(ErrorCode code, std::string_view message, std::size_t limit) {
+  return {code, messages::fill(message, {std::to_string(limit)})};
+}
+
 Error too_large() {
-  return {ErrorCode::PayloadTooLarge, messages::fill(messages::kTooLarge, {std::to_string(limits::kBody)})};
+  return over(ErrorCode::PayloadTooLarge, messages::kTooLarge, limits::kBody);
+}
+
+/// As the host counted them; it says so of every request.
+std::uint64_t header_bytes(const Request& request) {
+  return parse_decimal(request.header_bytes.value_or("")).value_or(0);
 }
 
 Error fault(std::string_view field, std::string_view message) {
@@ -102,6 +111,19 @@ std::string status_options() {
 }
 
 }  // namespace
+
+std::optional<Error> check_head_size(const Request& request) {
+  if (request.url.size() > limits::kUrl) {
+    return over(ErrorCode::UrlTooLong, messages::kUrlTooLong, limits::kUrl);
+  }
+  if (header_bytes(request) <= limits::kHeaders) return std::nullopt;
+  return over(ErrorCode::HeadersTooLarge, messages::kHeadersTooLarge, limits::kHeaders);
+}
+
+std::optional<Error> check_relayed_size(const Request& request) {
+  if (request.url.size() + header_bytes(request) <= limits::kRelayedHead) return std::nullopt;
+  return over(ErrorCode::HeadersTooLarge, messages::kRelayedTooLarge, limits::kRelayedHead);
+}
 
 std::optional<Error> check_encoding(const Request& request) {
   const std::string_view encoding = request.content_encoding.value_or("");

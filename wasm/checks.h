@@ -11,6 +11,12 @@
 /// What can be wrong with a request beside its path and the contents of its body.
 namespace roombox::edge {
 
+/// Whether the URL and all headers are as short as they must be, whatever the call.
+std::optional<Error> check_head_size(const Request& request);
+
+/// Whether both together are as short as the agent takes them.
+std::optional<Error> check_relayed_size(const Request& request);
+
 /// Whether the body is sent as it is.
 std::optional<Error> check_encoding(const Request& request);
 

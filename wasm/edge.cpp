@@ -6,6 +6,7 @@
 
 #include "wasm/access.h"
 #include "wasm/answer.h"
+#include "wasm/checks.h"
 #include "wasm/execution_id.h"
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/sandbox_name.h"
@@ -140,7 +141,7 @@ Subject subject_at(const Place& place, Dialect dialect) {
   const auto execution =
       has_execution(place.pattern) ? parse_execution_id(place.path.execution) : std::nullopt;
   return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or(""),
-          matter_of(place.pattern)};
+          matter_of(place.pattern), place.pattern};
 }
 
 }  // namespace
@@ -161,17 +162,18 @@ Answer refused(const Error& error, Dialect dialect) {
   return answer;
 }
 
-Decision decided(const Request& request) {
+Decision decided(const Request& request, Subject& subject) {
   const std::string_view path = path_of(request.url);
   const Dialect dialect = dialect_of(path);
+  if (auto error = check_head_size(request)) return refused(*error, dialect);
   const auto place = find_place(path);
+  if (place) subject = subject_at(*place, dialect);
   if (auto error = check_origin(request)) return refused(*error, dialect);
   if (!place) return not_found(dialect);
   if (is_preflight(request)) return answer_preflight(request, place->pattern);
   if (has_room(place->pattern) && place->path.room.empty()) return room_required(dialect);
   const Route* const route = find_route(place->pattern, request.method);
   if (route == nullptr) return method_not_allowed(place->pattern, dialect);
-  const Subject subject = subject_at(*place, dialect);
   const std::string_view room = subject.sandbox.empty() ? place->path.room : room_of(subject.sandbox);
   if (auto error = check_access(request, route->scope, room)) return refused(*error, dialect);
   if (has_room(place->pattern) && subject.sandbox.empty()) return invalid_room(dialect);
@@ -181,12 +183,17 @@ Decision decided(const Request& request) {
   return route->decide({request, subject, place->path.port, place->path.rest});
 }
 
-Decision decide(const Request& request) {
-  Decision decision = decided(request);
+Decision decide(const Request& request, Subject& subject) {
+  Decision decision = decided(request, subject);
   Headers cors = cors_headers(request);
   if (auto* const answer = std::get_if<Answer>(&decision)) append(answer->headers, std::move(cors));
   if (auto* const forward = std::get_if<Forward>(&decision)) forward->reply_headers = std::move(cors);
   return decision;
+}
+
+Decision decide(const Request& request) {
+  Subject subject;
+  return decide(request, subject);
 }
 
 Subject subject_of(const Request& request) {

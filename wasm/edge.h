@@ -31,10 +31,13 @@ struct Request {
   std::optional<std::string_view> preflight_headers;  ///< Access-Control-Request-Headers
   /// The host's word, never the client's, for whom the request is from: `open` where nobody needs
   /// credentials, `key` for an API key, `token <scopes> <room>` for a room token, its scopes with commas
-  /// between them, its room an id or the beginning of some with a star; or why it is from nobody: `missing`,
-  /// `invalid`, `expired` or `unconfigured`. Absent: the last.
+  /// between them, known or not, its room an id or the beginning of some with a star; `unreadable <secret>`
+  /// for a token whose key cannot be read, by its name; or why it is from nobody: `missing`, `invalid`,
+  /// `expired` or `unconfigured`. Absent: the last.
   std::optional<std::string_view> caller;
   std::optional<std::string_view> allowed_origins;  ///< Likewise: other origins, with blanks between them.
+  std::optional<std::string_view> header_bytes;     ///< Likewise: of all headers together, in decimal.
+  std::optional<std::string_view> max_rooms;        ///< Likewise: how many rooms a key may have, in decimal.
   std::optional<std::string_view> body;             ///< Absent until a decision asked for it.
 };
 
@@ -47,6 +50,7 @@ struct Answer {
   int status;
   Headers headers;
   std::string body;
+  std::string_view code = {};  ///< Of an error: its code's name; for logs. Static.
 };
 
 /// Read the body, at most `limit` bytes of it and one more to see that there are more, then ask again with
@@ -75,7 +79,8 @@ struct Forward {
 /// Ask the object of a sandbox, or where none is named what keeps the list of rooms, and word what comes of
 /// it by answer_outcome.
 struct Ask {
-  /// `destroy`, `status`, `records`, `record`, `sessions`, `sleep`, `wake`, `timeout`, `rooms` or `create`.
+  /// `destroy`, `status`, `records`, `record`, `sessions`, `metrics`, `token`, `ticket`, `sleep`, `wake`,
+  /// `timeout`, `rooms` or `create`.
   std::string operation;
   std::string sandbox;  ///< Empty for the last two.
   /// Of `records`: limit, cursor, status; of `record`: id; of `rooms`: limit, cursor; of `create`: prefix,
@@ -89,9 +94,6 @@ struct Ask {
 
 using Decision = std::variant<Answer, ReadBody, Forward, Ask>;
 
-/// Decides on a request. Pure: the same request gets the same decision.
-Decision decide(const Request& request);
-
 /// What a request is about, as far as its path is right; no names where it is not.
 struct Subject {
   enum class Matter { Commands, Files, Ports, Rooms };
@@ -100,8 +102,14 @@ struct Subject {
   std::string sandbox;               ///< The name of the sandbox.
   std::string execution;             ///< The id of the execution.
   Matter matter = Matter::Commands;  ///< What a failure is told of.
+  std::string_view pattern;          ///< Of the routes (routes.h); empty where none is for the path. Static.
 };
 Subject subject_of(const Request& request);
+
+/// Decides on a request. Pure: the same request gets the same decision.
+/// @param subject gets what it is about, if that was looked at
+Decision decide(const Request& request, Subject& subject);
+Decision decide(const Request& request);
 
 /// Words the answer for a request of which the host reports an outcome: `name`, or `name\n` and fields
 /// (protocol/fields.h). outcome.cpp has the names; an unknown one counts as `crashed`.

@@ -26,6 +26,10 @@
 ///   key_spent              the record of the execution that the Idempotency-Key came with is no longer kept
 ///   too_many_calls         of the caller or of the room, within a minute
 ///   too_many_executions    run in the room
+///   too_many_rooms         of the key of the caller's credential: Request::max_rooms
+///   metrics                of an agent, instead of fields: its own text, answered as it is
+///   no_metrics             as nothing runs
+///   metrics_failed         as the agent that runs gave none
 ///   key_reused             the Idempotency-Key came with another body before
 ///   start_failed, start_timeout, restore_failed, at_capacity, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
@@ -84,8 +88,8 @@ struct Failure {
 };
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
-// house is not free so soon.
-constexpr std::array<Failure, 17> kFailures = {{
+// house is not free so soon. A key's rooms are its owner's to delete.
+constexpr std::array<Failure, 20> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -104,6 +108,9 @@ constexpr std::array<Failure, 17> kFailures = {{
     {"no_token_key", ErrorCode::Conflict, messages::kNoTokenKey, "", Ran::No},
     {"too_many_calls", ErrorCode::TooManyRequests, messages::kTooManyCalls, "10", Ran::No},
     {"too_many_executions", ErrorCode::TooManyRequests, messages::kTooManyExecutions, "2", Ran::No},
+    {"too_many_rooms", ErrorCode::TooManyRooms, messages::kTooManyRooms, "60", Ran::No},
+    {"no_metrics", ErrorCode::Conflict, messages::kNoMetrics, "", Ran::No},
+    {"metrics_failed", ErrorCode::BadGateway, messages::kMetricsFailed, "", Ran::No},
     {"key_reused", ErrorCode::Conflict, messages::kKeyReused, "", Ran::No},
     {"crashed", ErrorCode::Internal, messages::kCrashed, "", Ran::Perhaps},
 }};
@@ -127,20 +134,21 @@ std::string_view undone(Subject::Matter matter) {
   return matter == Subject::Matter::Ports ? messages::kNotRelayed : messages::kNothingDone;
 }
 
-std::string message_of(const Failure& failure, Subject::Matter matter) {
+std::string message_of(const Failure& failure, const Request& request, Subject::Matter matter) {
   const bool of_command = matter == Subject::Matter::Commands || failure.of_calls.empty();
-  if (of_command) return std::string(failure.message);
+  // The one number that a message here can have.
+  if (of_command) return messages::fill(failure.message, {request.max_rooms.value_or("all its")});
   return messages::fill(failure.of_calls, {undone(matter)});
 }
 
-Answer answer_failure(const Failure& failure, const Subject& subject) {
-  Answer answer = error_answer(failure.code, message_of(failure, subject.matter), subject.dialect);
+Answer answer_failure(const Failure& failure, const Request& request, const Subject& subject) {
+  Answer answer = error_answer(failure.code, message_of(failure, request, subject.matter), subject.dialect);
   if (!failure.retry_after.empty()) answer.headers.emplace_back("Retry-After", failure.retry_after);
   return answer;
 }
 
-Answer crash(const Subject& subject) {
-  return answer_failure(*find_failure("crashed"), subject);
+Answer crash(const Report& report) {
+  return answer_failure(*find_failure("crashed"), report.request, report.subject);
 }
 
 /// The answer without a body.
@@ -166,7 +174,7 @@ void write_room_id(JsonWriter& json, const Subject& subject) {
 
 Answer answer_deletion(const Report& report) {
   const Subject& subject = report.subject;
-  if (subject.sandbox.empty()) return crash(subject);
+  if (subject.sandbox.empty()) return crash(report);
   std::string body;
   JsonWriter json(body);
   json.begin_object();
@@ -270,7 +278,7 @@ Answer answer_room(const Report& report) {
   const Dialect dialect = report.subject.dialect;
   Room room = read_room(report.fields);
   if (room.sandbox.empty()) room.sandbox = report.subject.sandbox;
-  if (room.sandbox.empty()) return crash(report.subject);
+  if (room.sandbox.empty()) return crash(report);
   if (room.status == "absent" && !may_be_absent(report)) {
     const auto message = dialect == Dialect::Rooms ? messages::kNoRoom : messages::kNoSandbox;
     return error_answer(ErrorCode::NotFound, messages::fill(message, {room_of(room.sandbox)}), dialect);
@@ -388,7 +396,7 @@ Answer replay(const Report& report, const Record& record, std::uint64_t after) {
     case ReplayState::Lost:
       break;
   }
-  return answer_failure(*find_failure("position_lost"), subject);
+  return answer_failure(*find_failure("position_lost"), report.request, subject);
 }
 
 /// What the exec call was answered with that the record is of.
@@ -399,7 +407,7 @@ Answer answer_exec(const Report& report, const Record& record) {
     if (execution.error != nullptr) return error_answer(*execution.error, dialect);
     const Failure& failure = failure_of(record.outcome(), "lost");
     if (failure.ran == Ran::No || execution.mode == Mode::Plain)
-      return answer_failure(failure, report.subject);
+      return answer_failure(failure, report.request, report.subject);
   }
   if (execution.mode == Mode::Stream) return replay(report, record, 0);
   if (execution.mode == Mode::Detach && dialect == Dialect::Sdk) {
@@ -413,7 +421,7 @@ template <typename Tell>
 Answer answer_with_record(const Report& report, Tell&& tell) {
   Record record;
   record.read(report.fields);
-  return record.view().id.empty() ? crash(report.subject) : tell(record);
+  return record.view().id.empty() ? crash(report) : tell(record);
 }
 
 Answer answer_record(const Report& report) {
@@ -436,7 +444,9 @@ Answer attached_answer(const Report& report, attach::Framing framing) {
     Answer answer{101, {}, {}};
     const auto state = append_attached(answer.body, record.view(), error_of(record), log, framing,
                                        subject.sandbox, subject.dialect, after);
-    return state == ReplayState::Told ? answer : answer_failure(*find_failure("position_lost"), subject);
+    return state == ReplayState::Told
+               ? answer
+               : answer_failure(*find_failure("position_lost"), report.request, subject);
   });
 }
 
@@ -467,13 +477,17 @@ Answer answer_cut(const Report& report) {
   return answer(200, sse::kHeaders[0].second, std::move(event));
 }
 
+Answer answer_metrics(const Report& report) {
+  return answer(200, "text/plain; version=0.0.4", std::string(report.fields));
+}
+
 /// An outcome that is no failure.
 struct Row {
   std::string_view outcome;
   Answer (*answer)(const Report& report);
 };
 
-constexpr std::array<Row, 17> kRows = {{
+constexpr std::array<Row, 18> kRows = {{
     {"deleted", answer_deletion},
     {"absent", answer_deletion},
     {"room", answer_room},
@@ -491,6 +505,7 @@ constexpr std::array<Row, 17> kRows = {{
     {"attach", answer_attach},
     {"terminal", answer_terminal},
     {"cut", answer_cut},
+    {"metrics", answer_metrics},
 }};
 
 Answer worded(const Request& request, std::string_view outcome) {
@@ -500,7 +515,7 @@ Answer worded(const Request& request, std::string_view outcome) {
   for (const Row& row : kRows) {
     if (row.outcome == name) return row.answer({request, subject, name, fields});
   }
-  return answer_failure(failure_of(name, "crashed"), subject);
+  return answer_failure(failure_of(name, "crashed"), request, subject);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ Decision relay(const Call& call) {
   const auto port = parse_port(call.port);
   if (!port || *port == agent_api::kOwnPort) return refuse(call, no_port());
   if (auto error = check_request_line(call.request)) return refuse(call, *error);
+  if (auto error = check_relayed_size(call.request)) return refuse(call, *error);
   auto wait = wait_ms(call.request);
   if (!wait) return refuse(call, wait.error());
   std::string path(agent_api::kPorts);

@@ -244,11 +244,15 @@ Decision record(const Call& call) {
   return Ask{"record", call.subject.sandbox, {{"id", call.subject.execution}}, {}};
 }
 
+Decision metrics(const Call& call) {
+  return Ask{"metrics", call.subject.sandbox, {}, {}};
+}
+
 constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 52> kRoutes = {{
+constexpr std::array<Route, 53> kRoutes = {{
     {kRooms, Scope::None, "GET", "/health", health},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, Scope::All, "GET", "/api/rooms", rooms},
@@ -266,6 +270,7 @@ constexpr std::array<Route, 52> kRoutes = {{
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/stdin", stdin_bytes},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/resize", resize},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/executions/{executionID}/kill", kill},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/metrics", metrics},
     {kRooms, Scope::Files, "GET", "/api/rooms/{roomID}/sandbox/files/{path}", get_path},
     {kRooms, Scope::Files, "PUT", "/api/rooms/{roomID}/sandbox/files/{path}", put_file},
     {kRooms, Scope::Files, "DELETE", "/api/rooms/{roomID}/sandbox/files/{path}", delete_file},

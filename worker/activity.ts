@@ -64,7 +64,7 @@ export class Activity {
 
   /** Tells of a room that is to be made. Only what the registry knows of may come to be, or no list would ever show it. */
   async announce(): Promise<void> {
-    if (this.created === undefined) await this.#registry.touch(this.name, Date.now());
+    await this.#registry.touch(this.name, Date.now());
   }
 
   /** Makes the room, unless it is there. */

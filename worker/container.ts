@@ -1,5 +1,6 @@
 import { readFields } from "./fields";
 import { type Failure, outcomeReply } from "./outcome";
+import { passOn, TRACE_HEADER, traceOf } from "./trace";
 import { within } from "./within";
 
 const decoder = new TextDecoder();
@@ -28,8 +29,10 @@ const KEEP_MS = 15 * 60_000;
 
 /** What its owner hears of a container. */
 export interface ContainerEvents {
-  /** Before each start of one. */
-  starting(): Promise<void>;
+  /** Before each start of one, by a caller or the object itself; why there shall be none. */
+  starting(caller: string | undefined): Promise<Failure | undefined>;
+  /** A start came to nothing by a fault. */
+  failed(): Promise<void>;
   /** One has been started. */
   started(): void;
   /** None runs any more, whatever ended it; not told of one that was destroyed. */
@@ -41,6 +44,15 @@ export interface ContainerSettings {
   patience: number;
   /** A name of the platform's instance types. */
   instance: string;
+}
+
+/** A call that is for a container that takes commands. */
+export interface Delivery {
+  /** Of the sandbox, when the call came. */
+  life: number;
+  signal: AbortSignal;
+  /** Whose it is: Caller.name; undefined where nobody said. */
+  caller: string | undefined;
 }
 
 /** One life of a container: from its start to its end. */
@@ -119,13 +131,23 @@ export class SandboxContainer {
     if (fields.byteLength > 0) this.#ctx.storage.kv.put("variables", fields);
   }
 
-  /** Settles once commands are taken, by a container that is started if none runs. It may be about to end then: see `deliver`. */
-  ready(): Promise<Failure | undefined> {
-    if (this.#held) return this.#held.then(() => this.ready());
+  forgetVariables(): void {
+    this.#ctx.storage.kv.delete("variables");
+  }
+
+  /**
+   * Settles once commands are taken, by a container that is started if none runs. It may be about to end then: see `deliver`.
+   *
+   * @param caller for whom; undefined: the object itself
+   */
+  ready(caller?: string): Promise<Failure | undefined> {
+    if (this.#held) return this.#held.then(() => this.ready(caller));
     if (!this.#readiness) {
       this.#starting = true;
-      const readiness = this.#start().catch((error: unknown): Failure => {
+      const life = this.#life;
+      const readiness = this.#start(caller).catch(async (error: unknown): Promise<Failure> => {
         console.error(`${this.#ctx.id.name}: did not start`, error);
+        if (life === this.#life) await this.#events.failed();
         return "start_failed";
       });
       this.#readiness = readiness;
@@ -142,14 +164,13 @@ export class SandboxContainer {
    * Sends a call to a container that takes commands and is not about to end; it is started if none runs. What came of a call of an
    * earlier life, or could not be sent at all, is an outcome.
    *
-   * @param life of the sandbox, when the call came
    * @param send begins the call at once, or else looks again whether it may and then returns undefined; it is called anew where
    *             it throws that nobody listens
    */
-  async deliver(life: number, signal: AbortSignal, send: () => Promise<Response | undefined>): Promise<Response> {
+  async deliver({ life, signal, caller }: Delivery, send: () => Promise<Response | undefined>): Promise<Response> {
     for (let sends = 1; ; ) {
       if (life !== this.#life) return outcomeReply("gone");
-      const failure = await this.ready();
+      const failure = await this.ready(caller);
       if (life !== this.#life) return outcomeReply("gone");
       if (failure) return outcomeReply(failure);
       signal.throwIfAborted(); // the client has left
@@ -165,10 +186,11 @@ export class SandboxContainer {
     }
   }
 
-  /** Calls the agent in the container that runs. Starts none: throws if none listens (`isNotListening`). */
+  /** Calls the agent in the container that runs, as the next hop of the call's trace. Starts none: throws if none listens (`isNotListening`). */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (this.#boot) headers.set(TOKEN_HEADER, this.#boot.token);
+    if (headers.has(TRACE_HEADER)) passOn(headers, traceOf(headers));
     return this.#port.fetch(`http://sandbox${path}`, { ...init, headers });
   }
 
@@ -270,14 +292,15 @@ export class SandboxContainer {
   }
 
   /** Starts the container, unless it runs, and waits until its agent answers. */
-  async #start(): Promise<Failure | undefined> {
+  async #start(caller: string | undefined): Promise<Failure | undefined> {
     const deadline = Date.now() + this.patience;
     const life = this.#life;
     let launched = false;
     for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
       if (life !== this.#life) return "gone";
       if (!this.running && !launched) {
-        await this.#events.starting();
+        const refusal = await this.#events.starting(caller);
+        if (refusal) return refusal;
         if (life !== this.#life) return "gone";
         this.#launch();
         this.#events.started();

@@ -3,11 +3,17 @@ import { writeFields } from "./fields";
 import { sandboxOf } from "./names";
 import type { Outcome } from "./outcome";
 
-/** What the core reads as Request::caller (wasm/edge.h), and the request without the credential: it is for nobody behind us. */
+/** Whom a request is from, and what of it is the credential: that is for nobody behind us. */
 export interface Caller {
+  /** What the core reads as Request::caller (wasm/edge.h). */
   word: string;
-  /** Whose calls are counted together. */
+  /**
+   * What logs call it, with nothing of the credential: the key that vouches for it, `key:ci` or `token:2027`, then what a token
+   * says of itself, `;sub=…` and `;jti=…`, then `;ticket` where that one made a ticket. `open` without credentials, `-` for nobody.
+   */
   name: string;
+  /** Whose calls are counted together: for the limiter alone. */
+  counted: string;
   /** Headers that brought the credential. */
   spent: string[];
 }
@@ -20,33 +26,37 @@ export const PROTOCOL_HEADER = "sec-websocket-protocol";
 const CREDENTIAL_PROTOCOL = "roombox.credential.";
 
 /** Names of secrets: one of them alone, or several, each with a name of its own behind it, so that they can take turns. */
-const API_KEY = /^API_KEY(_[A-Z0-9_]+)?$/;
+const API_KEY = /^API_KEY(?:_([A-Z0-9_]+))?$/;
 const TOKEN_KEY = /^TOKEN_KEY(?:_([A-Z0-9_]+))?$/;
 
-const SCOPE = /^(exec|attach|files|ports|read|delete)$/;
 const ROOM = /^[A-Za-z0-9._-]{0,64}\*?$/;
 
-/** Of a credential, at its end: of a token its signature's, which no other has. */
-const NAME_LENGTH = 24;
+/** Characters that are told of each name that a token gives itself. */
+const NAME_LENGTH = 64;
+
+/** What a credential stands for. */
+type Grant = Pick<Caller, "word" | "name">;
+
+const NOBODY = "-";
+const refusal = (word: string): Grant => ({ word, name: NOBODY });
 
 /** Finds out whom a request is from. */
 export async function callerOf(request: Request, env: Env): Promise<Caller> {
-  if (env.AUTH_MODE === "open") return nobody("open");
+  if (env.AUTH_MODE === "open") return { word: "open", name: "open", counted: "", spent: [] };
   const keys = await keysOf(env);
-  if (keys.api.length === 0 && keys.token.size === 0) return nobody("unconfigured");
   const found = credentialOf(request);
+  if (!keys.any) return nobody("unconfigured");
   if (!found) return nobody("missing");
-  const { credential, spent } = found;
-  return { word: await wordFor(credential, keys, env), name: credential.slice(-NAME_LENGTH), spent };
+  const given = await digest(found.credential);
+  const key = apiKey(given, keys);
+  if (key !== undefined) return { word: "key", name: key, counted: key, spent: found.spent };
+  const grant = found.credential.startsWith(TICKET)
+    ? await redeem(found.credential, env)
+    : await grantOf(found.credential, keys);
+  return { ...grant, counted: new Uint8Array(given).toHex(), spent: found.spent };
 }
 
-const nobody = (word: string): Caller => ({ word, name: "", spent: [] });
-
-async function wordFor(credential: string, keys: Keys, env: Env): Promise<string> {
-  if (await isApiKey(credential, keys)) return "key";
-  if (credential.startsWith(TICKET)) return redeem(credential, env);
-  return tokenWord(credential, keys);
-}
+export const nobody = (word: string): Caller => ({ ...refusal(word), counted: "", spent: [] });
 
 /** The first of those that a request can bring it in. */
 function credentialOf({ headers, url }: Request): { credential: string; spent: string[] } | undefined {
@@ -68,12 +78,17 @@ function credentialOf({ headers, url }: Request): { credential: string; spent: s
 
 /** The keys of an environment, as they are compared and verified with. */
 interface Keys {
-  api: ArrayBuffer[];
+  any: boolean;
+  /** By what logs call them. */
+  api: [name: string, digest: ArrayBuffer][];
   /** By `kid`. */
   token: Map<string, TokenKey>;
 }
 interface TokenKey {
-  key: CryptoKey;
+  /** The secret's. */
+  name: string;
+  /** Undefined: it is neither a secret for HS256 nor a public key. */
+  key: CryptoKey | undefined;
   algorithm: "HS256" | "EdDSA";
 }
 let known: { env: Env; keys: Promise<Keys> } | undefined;
@@ -88,79 +103,102 @@ async function readKeys(env: Env): Promise<Keys> {
   const api = secrets.filter(([name, value]) => API_KEY.test(name) && value !== "");
   const token = secrets.filter(([name, value]) => TOKEN_KEY.test(name) && value !== "");
   return {
-    api: await Promise.all(api.map(([, value]) => digest(value))),
+    any: api.length + token.length > 0,
+    api: await Promise.all(api.map(async ([name, value]) => [keyName(name), await digest(value)] as const)),
     token: new Map(
-      await Promise.all(token.map(async ([name, value]) => [kidOf(name), await tokenKey(value)] as const)),
+      await Promise.all(token.map(async ([name, value]) => [kidOf(name), await tokenKey(name, value)] as const)),
     ),
   };
 }
 
+/** `API_KEY_CI` is `key:ci`, `API_KEY` `key`. */
+const keyName = (name: string) => named("key", (API_KEY.exec(name)?.[1] ?? "").toLowerCase());
+
 /** `TOKEN_KEY_2027` is the key with the id `2027`, `TOKEN_KEY` that of tokens without one. */
 const kidOf = (name: string) => (TOKEN_KEY.exec(name)?.[1] ?? "").toLowerCase();
 
+const named = (kind: string, name: string) => (name === "" ? kind : `${kind}:${name}`);
+
 /** A public key for EdDSA, as JWK or PEM; anything else is a secret for HS256. So a key has one algorithm, whatever a token says. */
-async function tokenKey(text: string): Promise<TokenKey> {
-  if (text.startsWith("-----BEGIN")) return { key: await importSPKI(text, "EdDSA"), algorithm: "EdDSA" };
-  if (text.startsWith("{")) {
-    const key = await importJWK(JSON.parse(text), "EdDSA"); // one that is no public key verifies nothing
-    return { key: key as CryptoKey, algorithm: "EdDSA" };
+async function tokenKey(name: string, text: string): Promise<TokenKey> {
+  if (/^(-----BEGIN|\{)/.test(text)) {
+    return { name, key: await publicKey(text).catch(() => undefined), algorithm: "EdDSA" };
   }
   const hmac = { name: "HMAC", hash: "SHA-256" };
   const key = await crypto.subtle.importKey("raw", encoder.encode(text), hmac, false, ["sign", "verify"]);
-  return { key, algorithm: "HS256" };
+  return { name, key, algorithm: "HS256" };
+}
+
+async function publicKey(text: string): Promise<CryptoKey | undefined> {
+  const key = text.startsWith("{") ? await importJWK(JSON.parse(text), "EdDSA") : await importSPKI(text, "EdDSA");
+  return key instanceof CryptoKey && key.type === "public" ? key : undefined;
 }
 
 const digest = (text: string) => crypto.subtle.digest("SHA-256", encoder.encode(text));
 
-/** Compares with every key, and digests, so that the time it takes tells nothing of any. */
-async function isApiKey(credential: string, { api }: Keys): Promise<boolean> {
-  const given = await digest(credential);
-  let found = false;
-  for (const key of api) found = crypto.subtle.timingSafeEqual(given, key) || found;
+/** The name of the key with that digest. Compares with every key, so that the time it takes tells nothing of any. */
+function apiKey(given: ArrayBuffer, { api }: Keys): string | undefined {
+  let found: string | undefined;
+  for (const [name, key] of api) if (crypto.subtle.timingSafeEqual(given, key)) found = name;
   return found;
 }
 
 // Room tokens.
 
 /** Tokens that were verified lately, and until when they hold, in Unix seconds: a signature costs more than all of the edge. */
-const verified = new Map<string, { word: string; expires: number; keys: Keys }>();
+const verified = new Map<string, { grant: Grant; expires: number; keys: Keys }>();
 const VERIFIED_MAX = 1000;
 
-async function tokenWord(token: string, keys: Keys): Promise<string> {
+async function grantOf(token: string, keys: Keys): Promise<Grant> {
   const seen = verified.get(token);
-  if (seen?.keys === keys) return seen.expires > Date.now() / 1000 ? seen.word : "expired";
+  if (seen?.keys === keys) return seen.expires > Date.now() / 1000 ? seen.grant : refusal("expired");
   try {
-    const { payload } = await jwtVerify(token, (header) => keyFor(header, keys), { requiredClaims: ["exp"] });
-    const word = grantOf(payload);
-    if (!word) return "invalid";
+    const find = (header: JWTHeaderParameters) => keyFor(header, keys);
+    const { payload, protectedHeader } = await jwtVerify(token, find, { requiredClaims: ["exp"] });
+    const word = wordOf(payload);
+    if (!word) return refusal("invalid");
+    const name = named("token", protectedHeader.kid?.toLowerCase() ?? "");
+    const grant = { word, name: name + told("sub", payload) + told("jti", payload) };
     if (verified.size >= VERIFIED_MAX) verified.delete(verified.keys().next().value ?? "");
-    verified.set(token, { word, expires: Number(payload.exp), keys });
-    return word;
+    verified.set(token, { grant, expires: Number(payload.exp), keys });
+    return grant;
   } catch (error) {
-    return error instanceof errors.JWTExpired ? "expired" : "invalid";
+    if (error instanceof UnreadableKey) return refusal(`unreadable ${error.message}`);
+    return refusal(error instanceof errors.JWTExpired ? "expired" : "invalid");
   }
 }
 
-/** The key that a token names; throws where there is none, or its algorithm is another. */
+/** The key that a token names; throws where there is none, or its algorithm is another, or it cannot be read. */
 function keyFor({ kid = "", alg }: JWTHeaderParameters, keys: Keys): CryptoKey {
   const found = keys.token.get(kid.toLowerCase());
   if (found?.algorithm !== alg) throw new errors.JOSEAlgNotAllowed("no such key with this algorithm");
+  if (!found.key) throw new UnreadableKey(found.name);
   return found.key;
 }
 
-/** `token <scopes> <room>`, of claims that are right. */
-function grantOf({ room, scope }: Record<string, unknown>): string | undefined {
+/** A secret that is neither one for HS256 nor a public key. @property message its name */
+class UnreadableKey extends Error {}
+
+/** `token <scopes> <room>`. What scopes there are, the core knows: whatever they are, they stay what they are in its line. */
+function wordOf({ room, scope }: Record<string, unknown>): string | undefined {
   const scopes = typeof scope === "string" ? scope.split(" ") : scope;
-  if (typeof room !== "string" || room === "" || !ROOM.test(room)) return undefined;
-  if (!Array.isArray(scopes) || !scopes.every((each) => typeof each === "string" && SCOPE.test(each))) return undefined;
-  return `token ${scopes.join(",")} ${room}`;
+  if (typeof room !== "string" || room === "" || !ROOM.test(room) || !Array.isArray(scopes)) return undefined;
+  return `token ${scopes.map((each) => encoded(`${each}`)).join(",")} ${room}`;
 }
+
+/** A claim as a part of a caller's name: it stays in its place, whatever it is, and goes into a header. */
+function told(claim: "sub" | "jti", payload: Record<string, unknown>): string {
+  const value = payload[claim];
+  return typeof value === "string" ? `;${claim}=${encoded(value.slice(0, NAME_LENGTH))}` : "";
+}
+
+const encoded = (text: string) => encodeURIComponent(text.toWellFormed());
 
 /** Signs a token with the newest key that signs: of several the last by name. */
 export async function signToken(env: Env, room: string, scopes: string, lifetime: number): Promise<Outcome> {
   const { token } = await keysOf(env);
   const [kid, signing] = [...token].sort().findLast(([, { algorithm }]) => algorithm === "HS256") ?? [];
-  if (kid === undefined || !signing) return { name: "no_token_key" };
+  if (kid === undefined || !signing?.key) return { name: "no_token_key" };
   const expires = Math.floor((Date.now() + lifetime) / 1000);
   const credential = await new SignJWT({ room, scope: scopes.split(",") })
     .setProtectedHeader({ alg: signing.algorithm, ...(kid && { kid }) })
@@ -174,9 +212,9 @@ export async function signToken(env: Env, room: string, scopes: string, lifetime
 /** `ticket.<room>.<random>`: the room's object knows what it is good for, once. */
 const TICKET = "ticket.";
 
-async function redeem(ticket: string, env: Env): Promise<string> {
+async function redeem(ticket: string, env: Env): Promise<Grant> {
   const [, room, secret] = /^ticket\.([A-Za-z0-9._-]{1,64})\.([0-9a-f]{32})$/.exec(ticket) ?? [];
-  if (room === undefined || secret === undefined) return "invalid";
-  const scopes = await env.SANDBOX.getByName(sandboxOf(room)).redeem(secret);
-  return scopes === undefined ? "expired" : `token ${scopes} ${room}`;
+  if (room === undefined || secret === undefined) return refusal("invalid");
+  const grant = await env.SANDBOX.getByName(sandboxOf(room)).redeem(secret);
+  return grant ? { word: `token ${grant.scopes} ${room}`, name: `${grant.maker};ticket` } : refusal("expired");
 }

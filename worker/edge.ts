@@ -3,8 +3,23 @@ import { type Bytes, concat } from "./bytes";
 import { readFields } from "./fields";
 import type { Outcome } from "./outcome";
 
-/** What the core decided about a request: `Decision` of wasm/edge.h. */
-export type Decision = { action: "answer"; response: Response } | { action: "readBody"; limit: number } | Forward | Ask;
+/** What the core decided about a request: `Decision` of wasm/edge.h; and what it is about, for the log. */
+export type Decision = (Answer | { action: "readBody"; limit: number } | Forward | Ask) & { note: Note };
+
+/** What is undefined is not known, or is none. */
+export interface Note {
+  /** The pattern of the API's call. */
+  route: string | undefined;
+  room: string | undefined;
+  execution: string | undefined;
+  /** Of the error that is answered. */
+  code: string | undefined;
+}
+
+export interface Answer {
+  action: "answer";
+  response: Response;
+}
 
 /** A call for the sandbox's agent. */
 export interface Forward {
@@ -56,7 +71,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** The headers that the core decides by. */
-const HEAD_FIELDS = [
+const HEAD_FIELDS = new Set([
   "content-type",
   "content-length",
   "content-encoding",
@@ -70,7 +85,9 @@ const HEAD_FIELDS = [
   "origin",
   "access-control-request-method",
   "access-control-request-headers",
-];
+]);
+/** Bytes of a header beside its name and value. */
+const HEADER_EXTRA = ": \r\n".length;
 
 /** What the host knows of a request that its own headers do not say. */
 export interface Knowledge {
@@ -78,17 +95,20 @@ export interface Knowledge {
   caller: string;
   /** Other origins whose pages are served, with blanks between them. */
   origins: string;
+  /** How many rooms a key may have. */
+  maxRooms: string;
 }
 
 /** The head of a request as the core reads it: the request line, what the host knows, then the headers that decide something. */
-export function headOf(request: Request, { caller, origins }: Knowledge): string {
-  const { headers } = request;
-  let head = `${request.method} ${request.url}\nroombox-caller:${caller}\nroombox-origins:${origins}\n`;
-  for (const name of HEAD_FIELDS) {
-    const value = headers.get(name);
-    if (value !== null) head += `${name}:${value}\n`;
+export function headOf(request: Request, { caller, origins, maxRooms }: Knowledge): string {
+  let lines = "";
+  let bytes = 0;
+  for (const [name, value] of request.headers) {
+    bytes += name.length + value.length + HEADER_EXTRA;
+    if (HEAD_FIELDS.has(name)) lines += `${name}:${value}\n`;
   }
-  return head;
+  const ours = `roombox-caller:${caller}\nroombox-origins:${origins}\nroombox-max-rooms:${maxRooms}\n`;
+  return `${request.method} ${request.url}\n${ours}roombox-header-bytes:${bytes}\n${lines}`;
 }
 
 /** The edge core: one instance at a time, replaced after a trap. */
@@ -108,14 +128,14 @@ export class EdgeCore {
   }
 
   /** The answer to a request of which this became. Throws as `decide` does. */
-  outcome(head: string, { name, fields }: Outcome): Response {
+  outcome(head: string, { name, fields }: Outcome): Answer & { note: Note } {
     const line = encoder.encode(`${name}\n`);
     const outcome = fields ? concat(line, fields) : line;
     const decision = this.#call(head, outcome, (core, headLength) =>
       readDecision(core.memory, core.edge_outcome(headLength, outcome.byteLength)),
     );
     if (decision.action !== "answer") throw new Error(`the core does not answer the outcome ${name}`);
-    return decision.response;
+    return decision;
   }
 
   #call(head: string, tail: Uint8Array | undefined, call: (core: EdgeExports, headLength: number) => Decision) {
@@ -139,15 +159,17 @@ export class EdgeCore {
 
 /** Copies a decision out of the core's memory, where it stays only until the next call. */
 function readDecision(memory: WebAssembly.Memory, at: number): Decision {
-  const words = new Uint32Array(memory.buffer, at, 6);
-  const [action, number = 0, headAt = 0, headLength = 0, bodyAt = 0, bodyLength = 0] = words;
+  const words = new Uint32Array(memory.buffer, at, 8);
+  const [action, number = 0, headAt = 0, headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] =
+    words;
   const head = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength));
   const body = new Uint8Array(memory.buffer, bodyAt, bodyLength);
+  const note = readNote(decoder.decode(new Uint8Array(memory.buffer, noteAt, noteLength)));
   switch (action) {
     case 0:
-      return { action: "answer", response: readAnswer(number, head, body) };
+      return { action: "answer", response: readAnswer(number, head, body), note };
     case 1:
-      return { action: "readBody", limit: number };
+      return { action: "readBody", limit: number, note };
     case 2: {
       const [call = "", reply = ""] = head.split("\n\n");
       const [sandbox = "", requestLine = "", ...headers] = call.split("\n");
@@ -164,16 +186,22 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
         isTransparent: number === 1,
         replyHeaders,
         seed,
+        note,
       };
     }
     case 3: {
       const [operation = "", sandbox = "", ...lines] = head.split("\n");
       const named = new Map(lines.filter(Boolean).map(splitHeader));
-      return { action: "ask", operation, sandbox, arguments: named, fields: new Uint8Array(body) };
+      return { action: "ask", operation, sandbox, arguments: named, fields: new Uint8Array(body), note };
     }
     default:
       throw new Error(`the core decided on an unknown action ${action}`);
   }
+}
+
+function readNote(lines: string): Note {
+  const [route, room, execution, code] = lines.split("\n").map((line) => line || undefined);
+  return { route, room, execution, code };
 }
 
 /** Some statuses may have no body, not even an empty one. */

@@ -1,17 +1,20 @@
 import { type Bytes, bytesOf, concat } from "./bytes";
-import { isNotListening, LOOK_MS, type SandboxContainer } from "./container";
+import { type Delivery, isNotListening, LOOK_MS, type SandboxContainer } from "./container";
 import { Feed } from "./feed";
 import { type Field, fieldOf, writeFields } from "./fields";
 import { readFrames } from "./frames";
 import { digestOf, Keys } from "./keys";
 import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
-import { MAX_RECORDS, Records } from "./records";
+import { MAX_RECORDS, type OnEnd, Records } from "./records";
+import { traceIdOf } from "./trace";
 import { within } from "./within";
 
 /** The id of an execution: of the one that a request is about, of a new one for the agent, of one that came of a reply's request. */
 export const EXECUTION_HEADER = "roombox-execution";
 /** How many bytes of an exec's body, at its beginning, are the seed of its record and not the caller's. */
 export const SEED_HEADER = "roombox-seed";
+/** Whose call it is: `Caller.name`. */
+export const CALLER_HEADER = "roombox-caller";
 const KEY_HEADER = "idempotency-key";
 const DIALECT_HEADER = "roombox-dialect";
 
@@ -19,7 +22,7 @@ const DIALECT_HEADER = "roombox-dialect";
 const CANCEL_PAUSE_MS = 10;
 
 /** One call of exec. */
-interface Exec {
+interface Exec extends Delivery {
   /** The agent's call. */
   path: string;
   headers: Headers;
@@ -27,9 +30,6 @@ interface Exec {
   /** What is known of the record before it runs. */
   seed: Bytes;
   key: { text: string; digest: string } | undefined;
-  signal: AbortSignal;
-  /** The sandbox's life in which the call came. */
-  life: number;
 }
 
 /** A call with a key that is being answered. */
@@ -50,11 +50,14 @@ export class Executions {
   readonly #unanswered = new Set<string>();
   readonly #flights = new Map<string, Flight>();
 
-  /** @param most that may run at once */
-  constructor(sql: SqlStorage, container: SandboxContainer, most: number) {
+  /**
+   * @param most that may run at once
+   * @param onEnd told of each at its end, by the fields of its record
+   */
+  constructor(sql: SqlStorage, container: SandboxContainer, most: number, onEnd: OnEnd) {
     this.#container = container;
     this.#most = most;
-    this.#records = new Records(sql);
+    this.#records = new Records(sql, onEnd);
     this.#keys = new Keys(sql);
     this.#feed = new Feed(container, this.#records, () =>
       this.#records.running().filter((id) => !this.#unanswered.has(id)),
@@ -102,6 +105,11 @@ export class Executions {
   /** Before the storage is emptied: writes nothing from here on. */
   close(): void {
     this.#feed.close();
+  }
+
+  /** The room is deleted, which ended all that ran. To be told before the storage is emptied. */
+  endAll(): void {
+    this.#records.endAll("gone");
   }
 
   /** After the storage was emptied: who waited for an end finds that all is gone. */
@@ -168,7 +176,7 @@ export class Executions {
 
   /** Has the agent run it, in a container that is started if none runs. */
   #send(exec: Exec): Promise<Response> {
-    return this.#container.deliver(exec.life, exec.signal, async () => {
+    return this.#container.deliver(exec, async () => {
       if (this.#records.countRunning >= this.#most) return outcomeReply("too_many_executions");
       const id = this.#begin(exec);
       try {
@@ -306,9 +314,12 @@ async function readExec(request: Request, life: number): Promise<Exec> {
   const body = bytes.subarray(seedSize);
   const text = headers.get(KEY_HEADER);
   const key = text === null ? undefined : { text, digest: await digestOf(headers.get(DIALECT_HEADER) ?? "", body) };
-  for (const name of [SEED_HEADER, KEY_HEADER]) headers.delete(name); // they are for the object
+  const caller = headers.get(CALLER_HEADER) ?? undefined;
+  for (const name of [SEED_HEADER, KEY_HEADER, CALLER_HEADER]) headers.delete(name); // they are for the object
   const path = new URL(request.url).pathname;
-  return { path, headers, body, seed: bytes.subarray(0, seedSize), key, signal: request.signal, life };
+  const told = writeFields(["trace", traceIdOf(headers) ?? ""], ["caller", caller ?? ""]);
+  const seed = concat(bytes.subarray(0, seedSize), told);
+  return { path, headers, body, seed, key, signal: request.signal, life, caller };
 }
 
 function modeOf(fields: Bytes | undefined): string | undefined {

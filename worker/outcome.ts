@@ -19,6 +19,9 @@ export type OutcomeName =
   | "key_reused"
   | "too_many_calls"
   | "too_many_executions"
+  | "metrics"
+  | "no_metrics"
+  | "metrics_failed"
   | "key_spent"
   | "cut"
   | "record"
@@ -39,7 +42,7 @@ export type OutcomeName =
   | "rooms";
 
 /** Why a container takes no commands. */
-export type Failure = "start_failed" | "restore_failed" | "start_timeout" | "at_capacity" | "gone";
+export type Failure = "start_failed" | "restore_failed" | "start_timeout" | "at_capacity" | "too_many_rooms" | "gone";
 
 /** On replies of the object that are not the agent's; the fields are the body then. */
 const OUTCOME_HEADER = "roombox-outcome";

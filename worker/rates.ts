@@ -6,7 +6,7 @@ import type { Caller } from "./credentials";
  */
 export async function isTooMany(env: Env, caller: Caller, sandbox: string): Promise<boolean> {
   if (caller.word === "open") return false;
-  const counts = [env.CALLER_RATE.limit({ key: caller.name })];
+  const counts = [env.CALLER_RATE.limit({ key: caller.counted })];
   if (sandbox) counts.push(env.ROOM_RATE.limit({ key: sandbox }));
   return (await Promise.all(counts)).some(({ success }) => !success);
 }

@@ -1,3 +1,4 @@
+import { KEPT_FIELDS } from "./audit";
 import { type Bytes, concat } from "./bytes";
 import { type Field, readFields, writeFields } from "./fields";
 import type { Frame } from "./frames";
@@ -23,6 +24,9 @@ const SCHEMA = `
   CREATE TABLE parts (seq INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part));
 `;
 
+/** Told of each that has ended, by the fields of its record, in parts. */
+export type OnEnd = (fields: Uint8Array[]) => void;
+
 type Row = { seq: number; status: string; started: number; head: ArrayBuffer };
 
 /** A page of a list: the heads of records, newest first, and where the next page begins. */
@@ -38,13 +42,15 @@ export interface Page {
 export class Records {
   readonly #sql: SqlStorage;
   readonly #tables: Tables;
+  readonly #onEnd: OnEnd;
   /** Those whose end somebody waits for. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   /** When the last one ended that this has written down, in Unix milliseconds. */
   lastEnd = 0;
 
-  constructor(sql: SqlStorage) {
+  constructor(sql: SqlStorage, onEnd: OnEnd) {
     this.#sql = sql;
+    this.#onEnd = onEnd;
     this.#tables = new Tables(sql, "executions", SCHEMA);
   }
 
@@ -62,25 +68,29 @@ export class Records {
     this.#tables.make();
     const row = this.#row(id);
     if (row && row.status !== "running") return;
-    this.#write(id, status, Date.now(), head, output);
+    const kept = row ? keptFields(new Uint8Array(row.head)) : new Uint8Array();
+    this.#write(id, status, Date.now(), concat(head, kept), output);
+    this.#onEnd([head, kept, output]);
     this.#wake(id);
   }
 
   /** Ends running ones of which no agent will tell any more: they have `failed`, with an outcome's name as the reason. */
   fail(ids: string[], outcome: string): void {
-    const now = Date.now();
     for (const id of ids) {
       const row = this.#row(id);
       if (row?.status !== "running") continue;
-      const end = writeFields(
-        ["status", "failed"],
-        ["outcome", outcome],
-        ["finished_ms", now],
-        ["duration_ms", now - row.started],
-      );
-      const head = concat(new Uint8Array(row.head), end);
+      const head = concat(new Uint8Array(row.head), endOf(row, outcome));
       this.#sql.exec("UPDATE executions SET status = 'failed', head = ? WHERE seq = ?", head, row.seq);
+      this.#onEnd([head]);
       this.#wake(id);
+    }
+  }
+
+  /** Tells of the end of all that run, as their records are about to be deleted with them. Writes nothing. */
+  endAll(outcome: string): void {
+    for (const id of this.running()) {
+      const row = this.#row(id);
+      if (row) this.#onEnd([new Uint8Array(row.head), endOf(row, outcome)]);
     }
   }
 
@@ -215,6 +225,17 @@ export class Records {
     this.#sql.exec("DELETE FROM parts WHERE seq = ?", seq);
     this.#sql.exec("DELETE FROM executions WHERE seq = ?", seq);
   }
+}
+
+/** What a record has from the object: its agent does not tell that. */
+function keptFields(head: Uint8Array): Bytes {
+  return writeFields(...[...readFields(head)].filter(([name]) => KEPT_FIELDS.includes(name)));
+}
+
+/** The end of one that has failed, of which no agent tells. */
+function endOf({ started }: Row, outcome: string): Bytes {
+  const now = Date.now();
+  return writeFields(["status", "failed"], ["outcome", outcome], ["finished_ms", now], ["duration_ms", now - started]);
 }
 
 /** Fields that may be long, of which lists show the beginning. */

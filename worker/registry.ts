@@ -9,12 +9,15 @@ const SCHEMA = `
   CREATE INDEX rooms_by_time ON rooms (at, name);
 `;
 
+const CLAIMS_SCHEMA = "CREATE TABLE claims (name TEXT PRIMARY KEY) WITHOUT ROWID;";
+
 /** A room by its sandbox's name, and when it was last in use, in Unix milliseconds. */
 export type Entry = { name: string; at: number };
 
-/** Which rooms there are: one shard of them. */
+/** Which rooms there are: one shard of them. Or, by another name, which a key has made, where those are counted. */
 export class Registry extends DurableObject<Env> {
   readonly #tables = new Tables(this.ctx.storage.sql, "rooms", SCHEMA);
+  readonly #claims = new Tables(this.ctx.storage.sql, "claims", CLAIMS_SCHEMA);
 
   /** The room is there, and in use. */
   touch(name: string, at: number): void {
@@ -33,6 +36,21 @@ export class Registry extends DurableObject<Env> {
     const { at, name } = after ?? { at: Number.MAX_SAFE_INTEGER, name: "" };
     const query = "SELECT name, at FROM rooms WHERE (at, name) < (?, ?) ORDER BY at DESC, name DESC LIMIT ?";
     return this.#sql.exec<Entry>(query, at, name, limit).toArray();
+  }
+
+  /** Takes one of so many places for a room, unless it has one. False: all are taken. */
+  claim(name: string, most: number): boolean {
+    this.#claims.make();
+    if (!this.#sql.exec("SELECT 1 FROM claims WHERE name = ?", name).next().done) return true;
+    const { count } = this.#sql.exec<{ count: number }>("SELECT count(*) AS count FROM claims").one();
+    if (count >= most) return false;
+    this.#sql.exec("INSERT INTO claims VALUES (?)", name);
+    return true;
+  }
+
+  /** Gives a room's place back, if it has one. */
+  release(name: string): void {
+    if (this.#claims.exist) this.#sql.exec("DELETE FROM claims WHERE name = ?", name);
   }
 
   get #sql(): SqlStorage {

@@ -1,4 +1,5 @@
 import { isCut, isNotListening, type SandboxContainer } from "./container";
+import { CALLER_HEADER } from "./executions";
 import { outcomeReply } from "./outcome";
 
 /** The agent's calls about files and ports: `kFiles` and `kPorts` of wasm/protocol/agent_api.h. */
@@ -16,7 +17,8 @@ export function isRelayed(request: Request): boolean {
 export function relay(container: SandboxContainer, request: Request, life: number): Promise<Response> {
   const { method, headers, body, signal } = request;
   const { pathname, search } = new URL(request.url);
-  return container.deliver(life, signal, async () => {
+  const caller = headers.get(CALLER_HEADER) ?? undefined;
+  return container.deliver({ life, signal, caller }, async () => {
     try {
       if (body) await container.knock(); // a stream can be sent once only
       if (container.isHeld) return undefined; // it may be by now

@@ -6,9 +6,15 @@ import { type Entry, shardOf, shards } from "./registry";
 const ID_BYTES = 9;
 
 /** Makes a room with an id that no other has, and starts its sandbox, with variables for all of its commands. */
-export function createRoom(env: Env, prefix: string, variables: Uint8Array, sleepAfter?: number): Promise<Outcome> {
+export function createRoom(
+  env: Env,
+  prefix: string,
+  variables: Uint8Array,
+  caller: string,
+  sleepAfter?: number,
+): Promise<Outcome> {
   const id = prefix + crypto.getRandomValues(new Uint8Array(ID_BYTES)).toHex();
-  return env.SANDBOX.getByName(sandboxOf(id)).create(variables, sleepAfter);
+  return env.SANDBOX.getByName(sandboxOf(id)).create(variables, caller, sleepAfter);
 }
 
 /** A page of the rooms, newest activity first. `cursor` is that of an earlier page. */

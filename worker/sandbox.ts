@@ -1,20 +1,26 @@
 import { DurableObject } from "cloudflare:workers";
 import { Activity } from "./activity";
-import { SandboxContainer } from "./container";
+import { tellExecution } from "./audit";
+import { bytesOf } from "./bytes";
+import { LOOK_MS, SandboxContainer } from "./container";
 import { EXECUTION_HEADER, Executions } from "./executions";
 import { type Field, writeFields } from "./fields";
 import { ATTEMPT_HEADER, type Attempt, refresh } from "./fresh";
 import { roomOf } from "./names";
-import { type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
+import { type Failure, type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
+import { Ownership } from "./ownership";
 import { isRelayed, relay } from "./relay";
-import { durationOf } from "./settings";
+import { countOf, durationOf } from "./settings";
 import { Sleep } from "./sleep";
-import { Tickets } from "./tickets";
+import { type Grant, Tickets } from "./tickets";
+import { TRACE_HEADER, traceIdOf } from "./trace";
 
 /** While commands run, the object is woken so often: the platform puts one to sleep that nobody calls, and with it the feed. */
 const FEED_ALARM_MS = 30_000;
 /** While a container runs, likewise: it must be kept from the platform, which ends those of objects that it has put away. */
 const KEEP_ALARM_MS = 5 * 60_000;
+/** A room that has its place and is not there by then has not come to be: its object ended meanwhile. */
+const CLAIM_ALARM_MS = 60_000;
 /** And no more often than that, however soon a room is to sleep. */
 const ALARM_PAUSE_MS = 1000;
 
@@ -23,6 +29,7 @@ export class Sandbox extends DurableObject<Env> {
   readonly #activity: Activity;
   readonly #container: SandboxContainer;
   readonly #executions: Executions;
+  readonly #ownership: Ownership;
   readonly #sleep: Sleep;
   readonly #tickets: Tickets;
   #deletion: Promise<Outcome> | undefined;
@@ -34,14 +41,17 @@ export class Sandbox extends DurableObject<Env> {
     this.#activity = new Activity(ctx, env);
     const settings = { patience: durationOf("START_TIMEOUT", env.START_TIMEOUT), instance: env.INSTANCE_TYPE };
     this.#container = new SandboxContainer(ctx, settings, {
-      starting: async () => {
-        this.#executions.containerEnded(); // an earlier one, whose end nobody saw
-        await this.#activity.announce();
-      },
+      starting: (caller) => this.#admit(caller),
+      failed: () => this.#giveBack(),
       started: () => this.#activity.create(),
       ended: () => this.#executions.containerEnded(),
     });
-    this.#executions = new Executions(ctx.storage.sql, this.#container, Number(env.MAX_EXECUTIONS));
+    const mostRooms = countOf("MAX_ROOMS", env.MAX_ROOMS);
+    this.#ownership = new Ownership(ctx.storage, env, mostRooms, () => this.#setAlarm());
+    const most = countOf("MAX_EXECUTIONS", env.MAX_EXECUTIONS);
+    this.#executions = new Executions(ctx.storage.sql, this.#container, most, (fields) =>
+      tellExecution(env, roomOf(this.#activity.name), fields),
+    );
     const sleepAfter = durationOf("SLEEP_AFTER", env.SLEEP_AFTER);
     this.#sleep = new Sleep(ctx.storage, this.#container, this.#executions, this.#activity, sleepAfter);
     this.#tickets = new Tickets(ctx.storage);
@@ -57,7 +67,8 @@ export class Sandbox extends DurableObject<Env> {
       this.#refreshAfter(outcomeName(reply), request.headers.get(ATTEMPT_HEADER));
       return reply;
     } catch (error) {
-      if (!request.signal.aborted) console.error(`${this.ctx.id.name}: no reply`, error);
+      const trace = traceIdOf(request.headers);
+      if (!request.signal.aborted) console.error(`${this.ctx.id.name}: trace ${trace}: no reply`, error);
       return outcomeReply(life === this.#container.life ? "lost" : "gone");
     } finally {
       this.#setAlarm();
@@ -65,16 +76,18 @@ export class Sandbox extends DurableObject<Env> {
   }
 
   /** Starts the sandbox, with variables for all of its commands; the room is there afterwards. */
-  async create(variables: Uint8Array, sleepAfter?: number): Promise<Outcome> {
+  async create(variables: Uint8Array, caller: string, sleepAfter?: number): Promise<Outcome> {
     await this.#deletion;
     this.#container.keepVariables(variables);
-    return this.#start("created", sleepAfter);
+    const outcome = await this.#start("created", caller, sleepAfter);
+    if (!this.#exists) this.#container.forgetVariables();
+    return outcome;
   }
 
   /** Starts the sandbox of a room that sleeps. */
   async wake(sleepAfter?: number, attempt: Attempt = "last"): Promise<Outcome> {
     await this.#deletion;
-    const outcome = this.#exists ? await this.#start("room", sleepAfter) : this.status();
+    const outcome = this.#exists ? await this.#start("room", undefined, sleepAfter) : this.status();
     this.#refreshAfter(outcome.name, attempt);
     return outcome;
   }
@@ -98,14 +111,14 @@ export class Sandbox extends DurableObject<Env> {
   }
 
   /** A ticket for one WebSocket. */
-  ticket(scopes: string): Outcome {
-    const [secret, expires] = this.#tickets.make(scopes);
+  ticket(grant: Grant): Outcome {
+    const [secret, expires] = this.#tickets.make(grant);
     const credential = `ticket.${roomOf(this.#activity.name)}.${secret}`;
     return { name: "ticket", fields: writeFields(["credential", credential], ["expires_ms", expires]) };
   }
 
   /** What a ticket is good for, the first time that it is brought. */
-  redeem(secret: string): string | undefined {
+  redeem(secret: string): Grant | undefined {
     return this.#tickets.redeem(secret);
   }
 
@@ -134,11 +147,26 @@ export class Sandbox extends DurableObject<Env> {
     return this.#executions.sessions();
   }
 
+  /** What the agent of a room that is awake tells of itself, in its own words. */
+  async metrics(traceparent: string): Promise<Outcome> {
+    if (this.#status() !== "running" || this.#container.isHeld) return { name: "no_metrics" };
+    try {
+      const signal = AbortSignal.timeout(LOOK_MS);
+      const reply = await this.#container.fetch("/metrics", { headers: { [TRACE_HEADER]: traceparent }, signal });
+      if (reply.ok) return { name: "metrics", fields: await bytesOf(reply) };
+      await reply.body?.cancel();
+    } catch (error) {
+      console.error(`${this.ctx.id.name}: no metrics`, error);
+    }
+    return { name: "metrics_failed" };
+  }
+
   override async alarm(): Promise<void> {
     this.#alarmAt = undefined;
     await this.#deletion;
     try {
       this.#container.keep();
+      if (!this.#container.starting) await this.#giveBack();
       await this.#sleep.look();
     } finally {
       this.#setAlarm();
@@ -154,9 +182,26 @@ export class Sandbox extends DurableObject<Env> {
     });
   }
 
-  async #start(started: "created" | "room", sleepAfter?: number): Promise<Outcome> {
+  /** A room that is to be made is announced, once its caller may have one more. */
+  async #admit(caller: string | undefined): Promise<Failure | undefined> {
+    this.#executions.containerEnded(); // an earlier one, whose end nobody saw
+    if (this.#exists) return undefined;
+    const { name } = this.#activity;
+    if (caller !== undefined && !(await this.#ownership.claim(name, caller))) return "too_many_rooms";
+    await this.#activity.announce();
+    return undefined;
+  }
+
+  /** The place of a room that did not come to be; the alarm tries again. */
+  async #giveBack(): Promise<void> {
+    if (this.#exists) return;
+    const log = (error: unknown) => console.error(`${this.ctx.id.name}: its place is not given back yet`, error);
+    await this.#ownership.release().catch(log);
+  }
+
+  async #start(started: "created" | "room", caller?: string, sleepAfter?: number): Promise<Outcome> {
     const { life } = this.#container;
-    const failure = await this.#activity.during(() => this.#container.ready());
+    const failure = await this.#activity.during(() => this.#container.ready(caller));
     if (life !== this.#container.life) return { name: "gone" };
     if (failure) return { name: failure };
     if (sleepAfter !== undefined) this.#sleep.after = sleepAfter;
@@ -175,6 +220,7 @@ export class Sandbox extends DurableObject<Env> {
     const times = [this.#sleep.due];
     if (this.#container.running) times.push(now + KEEP_ALARM_MS);
     if (this.#executions.anyRunning) times.push(now + FEED_ALARM_MS);
+    if (this.#ownership.isHeld && !this.#exists) times.push(now + CLAIM_ALARM_MS);
     const next = Math.max(Math.min(...times.filter((time) => time !== undefined)), now + ALARM_PAUSE_MS);
     if (next >= (this.#alarmAt ?? Number.POSITIVE_INFINITY)) return;
     this.#alarmAt = next;
@@ -186,6 +232,8 @@ export class Sandbox extends DurableObject<Env> {
     const existed = this.#container.running || this.#exists;
     this.#executions.close();
     await this.#container.destroy();
+    this.#executions.endAll();
+    await this.#ownership.release();
     await this.ctx.storage.deleteAll();
     this.#alarmAt = undefined;
     this.#executions.forget();

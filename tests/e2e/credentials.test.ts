@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { NAME, WranglerDev } from "./wrangler";
 
 // A worker with credentials: keys, room tokens, tickets and pages of other origins, over the whole chain.
@@ -42,7 +42,13 @@ async function json(status: number, ...request: Parameters<typeof call>) {
 }
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 const EXEC = "/api/rooms/r/sandbox/exec";
-const mint = async (scope: string[]) => (await json(201, "POST", "/api/rooms/r/tokens", bearer(KEY), { scope })).token;
+/** What must not be in the log. */
+const secrets = [KEY, "a secret of the test for tokens", "for the server"];
+const mint = async (scope: string[]) => {
+  const { token } = await json(201, "POST", "/api/rooms/r/tokens", bearer(KEY), { scope });
+  secrets.push(...token.split("."));
+  return token;
+};
 
 it("lets nobody in without credentials, and says what to send", async () => {
   const reply = await call("POST", EXEC, {}, { cmd: "true" });
@@ -105,6 +111,7 @@ it("opens a WebSocket for a page by a ticket, once, or by a token as a protocol"
     return event.type === "open" ? socket.protocol : undefined;
   };
   const { ticket } = await json(201, "POST", "/api/rooms/r/tickets", bearer(await mint(["attach"])));
+  secrets.push(ticket.split(".").at(-1));
   expect(await opens(`${url}?ticket=${ticket}`)).toBe("");
   expect(await opens(`${url}?ticket=${ticket}`)).toBeUndefined();
   expect(await opens(url, ["roombox", `roombox.credential.${await mint(["attach"])}`])).toBe("roombox");
@@ -154,9 +161,65 @@ it("has a caller wait who calls one room too often, and no other room", async ()
   for (const reply of replies) if (!reply.bodyUsed) await reply.body?.cancel();
 });
 
-it("writes no credential to its log", async () => {
-  await json(401, "GET", "/api/rooms?api_key=planted-in-a-query", bearer("planted-in-a-header"));
+it("tells its log of each request and execution once, by the trace of the call", async () => {
+  const ofTrace = (event: string, trace: string) =>
+    [...log.matchAll(/\{"event":.*\}/g)]
+      .map(([line]) => JSON.parse(line))
+      .filter((line) => line.event === event && line.trace === trace);
+  const traced = (n: number) => ({ trace: `${n}`.repeat(32), parent: `00-${`${n}`.repeat(32)}-${"a".repeat(16)}-01` });
+
+  const ran = traced(1);
+  const token = await mint(["exec", "attach"]);
+  const body = { cmd: "cat; echo planted-command $A", env: { A: "planted-env" }, stdin: "planted-stdin\n" };
+  const reply = await call("POST", EXEC, { ...bearer(token), traceparent: ran.parent }, body);
+  expect(reply.headers.get("x-request-id")).toBe(ran.trace);
+  expect((await reply.json()) as object).toMatchObject({
+    result: { stdout: "planted-stdin\nplanted-command planted-env\n" },
+  });
+  await vi.waitFor(() => expect(ofTrace("execution", ran.trace)).toHaveLength(1));
+  expect(ofTrace("request", ran.trace)).toMatchObject([
+    { room: "r", status: 200, caller: "token", route: "/api/rooms/{roomID}/sandbox/exec" },
+  ]);
+  expect(ofTrace("execution", ran.trace)).toMatchObject([
+    { room: "r", status: "completed", exitCode: 0, caller: "token", stdoutBytes: 42 },
+  ]);
+
+  const refused = traced(2);
+  await json(401, "GET", "/api/rooms?api_key=planted-query", { ...bearer("planted-key"), traceparent: refused.parent });
+  await vi.waitFor(() => expect(ofTrace("request", refused.trace)).toHaveLength(1));
+  expect(ofTrace("request", refused.trace)).toMatchObject([{ status: 401, code: "unauthorized", caller: "-" }]);
+
+  const left = traced(3);
+  const client = new AbortController();
+  const stream = await fetch(dev.origin + EXEC, {
+    method: "POST",
+    headers: { ...bearer(KEY), traceparent: left.parent, "content-type": "application/json" },
+    body: JSON.stringify({ cmd: "echo planted-output; sleep 60", stream: true }),
+    signal: client.signal,
+  });
+  await stream.body?.getReader().read();
+  client.abort();
+  await vi.waitFor(() => expect(ofTrace("execution", left.trace)).toMatchObject([{ status: "cancelled" }]), 10_000);
+  expect(ofTrace("request", left.trace)).toHaveLength(1);
+
+  const gone = traced(4);
+  await json(202, "POST", EXEC, { ...bearer(KEY), traceparent: gone.parent }, { cmd: "sleep 60", detach: true });
+  await json(200, "DELETE", "/api/rooms/r", bearer(KEY));
+  await vi.waitFor(() => expect(ofTrace("execution", gone.trace)).toMatchObject([{ code: "gone" }]), 10_000);
+});
+
+it("gives a server in the sandbox the trace of its call", async () => {
+  const server = `require("http").createServer((q, r) => r.end(JSON.stringify(q.headers))).listen(3000)`;
+  await json(202, "POST", EXEC, bearer(KEY), { cmd: `exec node -e '${server}'`, detach: true });
+  const traceparent = `00-${"5".repeat(32)}-${"a".repeat(16)}-01`;
+  const headers = { ...bearer(KEY), traceparent, tracestate: "vendor=planted-state" };
+  const seen = await json(200, "GET", "/api/rooms/r/sandbox/ports/3000/?wait_ms=10000&x=planted-query", headers);
+  expect(seen.traceparent).toMatch(/^00-5{32}-(?!a{16})[0-9a-f]{16}-01$/);
+  expect(seen.tracestate).toBe("vendor=planted-state");
+  expect(Object.keys(seen).filter((name) => name.startsWith("roombox"))).toEqual([]);
+});
+
+it("writes no secret to its log: credential, variable, input, output, command or query", () => {
   expect(log).toContain("/api/rooms");
-  for (const secret of [KEY, "a secret of the test for tokens", "planted-in-a-header"])
-    expect(log).not.toContain(secret);
+  for (const secret of [...secrets, "planted"]) expect(log).not.toContain(secret);
 });

@@ -38,12 +38,14 @@ struct Result {
       : action(words->action),
         number(words->status_or_limit),
         head(words->head, words->head_size),
-        body(words->body, words->body_size) {}
+        body(words->body, words->body_size),
+        note(words->note, words->note_size) {}
 
   std::size_t action;
   std::size_t number;
   std::string head;
   std::string body;
+  std::string note;
 };
 
 Result decide(std::string_view request) {
@@ -105,6 +107,18 @@ TEST(Abi, TellsAHostToAsk) {
   EXPECT_EQ(decide("POST /api/rooms/r/sleep\n").head, "sleep\nsandbox-r\n");
   EXPECT_EQ(decide("POST /api/sandboxes/r/wake\ncontent-type:application/json\n", R"({"timeout":0.5})").head,
             "wake\nsandbox-r\nsleep_after_ms:500\n");
+}
+
+TEST(Abi, NotesWhatARequestIsAbout) {
+  EXPECT_EQ(decide("GET http://host/api/rooms/a%2Db/sandbox/files/secret?query").note,
+            "/api/rooms/{roomID}/sandbox/files/{path}\na-b\n\n\n");
+  EXPECT_EQ(decide("GET /api/rooms/r/sandbox/executions/exec_1").note,
+            "/api/rooms/{roomID}/sandbox/executions/{executionID}\nr\nexec_1\n\n");
+  EXPECT_EQ(decide("GET /api/rooms/-a").note, "/api/rooms/{roomID}\n\n\ninvalid_request\n");
+  EXPECT_EQ(decide("GET /no/such/path").note, "\n\n\nnot_found\n");
+  EXPECT_EQ(decide("GET /v1/sandboxes").note, "/v1/sandboxes\n\n\n\n");
+  EXPECT_EQ(outcome(kDelete, "deleted").note, "\n\n\n\n");
+  EXPECT_EQ(outcome(kExec, "at_capacity").note, "\n\n\nunavailable\n");
 }
 
 TEST(Abi, TakesTheHeadersThatCount) {

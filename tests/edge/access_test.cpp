@@ -92,8 +92,8 @@ TEST(Access, HoldsATokenToItsRoomAndScopes) {
             403},
            {"token attach team-1", "GET", "/api/rooms/team-1/sandbox/executions/exec_1/attach", 426},
            {"token read team-1", "GET", "/api/rooms/team-1/sandbox/executions/exec_1/attach", 403},
-           {"token read,exec,files,attach,ports,delete,all *", "GET", "/api/rooms", 403},
-           {"token read,exec,files,attach,ports,delete,all *", "POST", "/api/sandboxes", 403},
+           {"token read,exec,files,attach,ports,delete *", "GET", "/api/rooms", 403},
+           {"token read,exec,files,attach,ports,delete *", "POST", "/api/sandboxes", 403},
            {"token  team-1", "GET", "/api/rooms/team-1", 403},
            {"token read ", "GET", "/api/rooms/team-1", 403},
            {"token read team-1", "GET", "/v1/sandboxes/team-1", 200},
@@ -104,6 +104,23 @@ TEST(Access, HoldsATokenToItsRoomAndScopes) {
     EXPECT_EQ(status_of(call(c.caller, c.method, url)), c.status)
         << c.caller << ": " << c.method << " " << c.path;
   }
+}
+
+TEST(Access, RefusesATokenWithAScopeThatThereIsNoneOf) {
+  for (std::string_view caller : {"token admin team-1", "token read,all team-1", "token exec%2Cread team-1",
+                                  "token read,Exec team-1", "token read,none team-1"}) {
+    const auto answer = expect<Answer>(decide(call(caller)));
+    EXPECT_EQ(answer.status, 401) << caller;
+    EXPECT_NE(answer.body.find("a scope that there is none of"), std::string::npos) << answer.body;
+  }
+}
+
+TEST(Access, NamesTheSecretThatCannotBeRead) {
+  const auto answer = expect<Answer>(decide(call("unreadable TOKEN_KEY_APP")));
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_NE(answer.body.find("the secret TOKEN_KEY_APP is no public key"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find(R"("code":"internal")"), std::string::npos) << answer.body;
+  EXPECT_EQ(status_of(call("unreadable TOKEN_KEY_APP", "GET", "https://roombox.example/health")), 200);
 }
 
 TEST(Access, SaysWhatATokenLacks) {

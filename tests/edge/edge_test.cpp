@@ -280,5 +280,61 @@ TEST(Edge, ChecksInOrder) {
   EXPECT_EQ(status_of(request), 400);
 }
 
+/// A call to a port, of a URL and headers of so many bytes.
+Request of_size(std::size_t headers, const std::string& url) {
+  Request request = open_call();
+  request.method = "GET";
+  request.url = url;
+  static std::string bytes;
+  bytes = std::to_string(headers);
+  request.header_bytes = bytes;
+  return request;
+}
+
+std::string long_url(std::string_view start, std::size_t size) {
+  std::string url(start);
+  return url.append(size - url.size(), 'x');
+}
+
+TEST(Edge, RefusesAUrlThatIsTooLong) {
+  for (std::string_view start : {"http://localhost/api/rooms/r/sandbox/files/", "http://localhost/v1/x",
+                                 "http://localhost/api/sandboxes/", "/"}) {
+    const auto answer = expect<Answer>(decide(of_size(0, long_url(start, limits::kUrl + 1))));
+    EXPECT_EQ(answer.status, 414) << start;
+    EXPECT_NE(answer.body.find("at most 14336 bytes"), std::string::npos) << answer.body;
+  }
+  const std::string fits = long_url("http://localhost/api/rooms/r?", limits::kUrl);
+  expect<Ask>(decide(of_size(limits::kHeaders, fits)));
+}
+
+TEST(Edge, TakesTheLongestPathOfAFileHoweverEncoded) {
+  std::string url = "https://a-rather-long-name-of-a-host.example/api/rooms/r/sandbox/files";
+  for (int name = 0; name < 20; ++name) {
+    url += '/';
+    for (int byte = 0; byte < 203; ++byte) url += "%C3";
+  }
+  Request request = of_size(0, url);
+  request.caller = "key";
+  EXPECT_EQ(expect<Forward>(decide(request)).method, "GET");
+}
+
+TEST(Edge, RefusesHeadersThatAreTooLarge) {
+  const std::string url = "http://localhost/api/rooms/r";
+  expect<Ask>(decide(of_size(limits::kHeaders, url)));
+  const auto answer = expect<Answer>(decide(of_size(limits::kHeaders + 1, url)));
+  EXPECT_EQ(answer.status, 431);
+  EXPECT_EQ(answer.code, "headers_too_large");
+  EXPECT_NE(answer.body.find("at most 32768 bytes"), std::string::npos) << answer.body;
+}
+
+TEST(Edge, RefusesAHeadForAPortThatTheAgentWouldNotTake) {
+  const std::string url = "http://localhost/api/rooms/r/sandbox/ports/3000/";
+  const auto relayed = expect<Forward>(decide(of_size(limits::kRelayedHead - url.size(), url)));
+  EXPECT_EQ(relayed.base, Forward::Base::Callers);
+  const auto answer = expect<Answer>(decide(of_size(limits::kRelayedHead - url.size() + 1, url)));
+  EXPECT_EQ(answer.status, 431);
+  EXPECT_NE(answer.body.find("15360 bytes together"), std::string::npos) << answer.body;
+}
+
 }  // namespace
 }  // namespace roombox::edge

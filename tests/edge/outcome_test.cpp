@@ -30,6 +30,32 @@ TEST(Outcome, TellsWhatADeletionDid) {
   EXPECT_EQ(answer.body, R"({"sandboxName":"sandbox-room-123","deleted":false})");
 }
 
+TEST(Outcome, TellsHowManyRoomsAKeyMayHave) {
+  for (Request request : {exec_call(), deletion("http://host/v1/sandboxes/r/files?path=/a"),
+                          deletion("http://host/api/sandboxes")}) {
+    request.max_rooms = "50";
+    const Answer answer = answer_outcome(request, "too_many_rooms");
+    EXPECT_EQ(answer.status, 429);
+    EXPECT_EQ(answer.code, "too_many_rooms");
+    EXPECT_NE(answer.body.find("the key of this call has 50 rooms"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.body.find("delete rooms"), std::string::npos) << answer.body;
+    EXPECT_EQ(header(answer.headers, "Retry-After"), "60");
+  }
+}
+
+TEST(Outcome, GivesMetricsThrough) {
+  Request request = open_call();
+  request.method = "GET";
+  request.url = "http://localhost/api/rooms/r/sandbox/metrics";
+  EXPECT_EQ(expect<Ask>(decide(request)).operation, "metrics");
+  const Answer answer = answer_outcome(request, "metrics\n# HELP a\na 1\n");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "# HELP a\na 1\n");
+  EXPECT_EQ(header(answer.headers, "Content-Type"), "text/plain; version=0.0.4");
+  EXPECT_EQ(answer_outcome(request, "no_metrics").status, 409);
+  EXPECT_EQ(answer_outcome(request, "metrics_failed").status, 502);
+}
+
 TEST(Outcome, TellsWhatKeptACommandFromItsAnswer) {
   struct Case {
     std::string_view outcome;

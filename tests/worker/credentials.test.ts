@@ -40,9 +40,11 @@ function token({ claims, kid, alg = "HS256", key = SECRET, expires = now() + HOU
 describe("an API key", () => {
   it("is any of those that are configured, in either header", async () => {
     expect(await callerOf(bearer("another"), env)).toMatchObject({ word: "key", spent: ["authorization"] });
+    expect(await callerOf(bearer("another"), env)).toMatchObject({ name: "key:ci", counted: "key:ci" });
     expect(await word(request({ authorization: "bearer  another " }))).toBe("key");
     expect(await callerOf(request({ "x-api-key": "one key" }), env)).toMatchObject({
       word: "key",
+      name: "key",
       spent: ["x-api-key"],
     });
   });
@@ -129,10 +131,7 @@ describe("a room token", () => {
       { room: "a/b" },
       { room: ["team-1"] },
       { scope: undefined },
-      { scope: ["admin"] },
-      { scope: ["exec,delete"] },
-      { scope: ["exec", 1] },
-      { scope: "exec\nread" },
+      { scope: { exec: true } },
     ])
       expect(await word(bearer(await token({ claims }))), JSON.stringify(claims)).toBe("invalid");
     expect(await word(bearer("a.b.c"))).toBe("invalid");
@@ -140,6 +139,49 @@ describe("a room token", () => {
     expect(await word(bearer(`${header}.${payload}.`))).toBe("invalid");
     const none = `${btoa('{"alg":"none"}').replaceAll("=", "")}.${payload}.`;
     expect(await word(bearer(none))).toBe("invalid");
+  });
+
+  it("keeps its scopes in their place, whatever they are: the core knows which there are", async () => {
+    for (const [scope, told] of [
+      [["admin"], "admin"],
+      [["exec,delete"], "exec%2Cdelete"],
+      [["exec", 1], "exec,1"],
+      ["exec\nroombox-caller:key", "exec%0Aroombox-caller%3Akey"],
+      [["read team-2", "\ud800"], "read%20team-2,%EF%BF%BD"],
+    ])
+      expect(await word(bearer(await token({ claims: { scope } })))).toBe(`token ${told} team-1`);
+  });
+
+  it("is called by its key and by what it says of itself, with nothing of the credential", async () => {
+    const name = async (of: Token) => (await callerOf(bearer(await token(of)), env)).name;
+    expect(await name({})).toBe("token");
+    expect(await name({ kid: "next", key: `${SECRET}, next` })).toBe("token:next");
+    expect(await name({ claims: { sub: "user-7", jti: "1" } })).toBe("token;sub=user-7;jti=1");
+    expect(await name({ claims: { sub: "a;ticket\nkey:ci é" } })).toBe("token;sub=a%3Bticket%0Akey%3Aci%20%C3%A9");
+    expect(await name({ claims: { sub: "x".repeat(1000), jti: 7 } })).toBe(`token;sub=${"x".repeat(64)}`);
+    expect(await name({ kid: "unknown" })).toBe("-");
+    const [one, other] = [await token(), await token({ claims: { jti: "other" } })];
+    const counted = async (of: string) => (await callerOf(bearer(of), env)).counted;
+    expect(await counted(one)).toBe(await counted(one));
+    expect(await counted(one)).not.toBe(await counted(other));
+    for (const part of one.split(".")) expect(await counted(one)).not.toContain(part.slice(-12));
+  });
+
+  it("of a key that cannot be read is told so, and all other callers go on", async () => {
+    const { privateKey } = await generateKeyPair("EdDSA", { extractable: true });
+    const jwk = JSON.stringify(await exportJWK(privateKey)); // private: not to be verified with
+    const pem = "-----BEGIN PUBLIC KEY-----\nnone";
+    const broken = envWith({ API_KEY: "k", TOKEN_KEY: SECRET, TOKEN_KEY_A: "{", TOKEN_KEY_B: pem, TOKEN_KEY_C: jwk });
+    for (const kid of ["a", "b", "c"]) {
+      const bad = bearer(await token({ alg: "EdDSA", kid, key: privateKey }));
+      expect(await callerOf(bad, broken)).toMatchObject({
+        word: `unreadable TOKEN_KEY_${kid.toUpperCase()}`,
+        name: "-",
+      });
+    }
+    expect(await word(bearer("k"), broken)).toBe("key");
+    expect(await word(bearer(await token()), broken)).toBe("token exec,read team-1");
+    expect((await signToken(broken, "r", "exec", 1000)).name).toBe("token");
   });
 
   it("is signed by request, with the last of the secrets", async () => {
@@ -176,12 +218,17 @@ describe("a WebSocket, whose client cannot send headers", () => {
   it("brings a ticket, once and within its minute", async () => {
     const made = () =>
       withContainer("sandbox-team-1", async (sandbox) => {
-        ticket = values((await sandbox.ticket("attach")).fields).credential ?? "";
+        ticket =
+          values((await sandbox.ticket({ scopes: "attach", maker: "token;sub=user-7" })).fields).credential ?? "";
       });
     let ticket = "";
     await made();
     expect(ticket).toMatch(/^ticket\.team-1\.[0-9a-f]{32}$/);
     const bring = () => word(socket({}, `${URL_OF_ROOM}?ticket=${ticket}`));
+    const { name } = await callerOf(socket({}, `${URL_OF_ROOM}?ticket=${ticket}`), env);
+    expect(name).toBe("token;sub=user-7;ticket");
+    expect(await bring()).toBe("expired");
+    await made();
     expect(await bring()).toBe("token attach team-1");
     expect(await bring()).toBe("expired");
     await made();

@@ -18,7 +18,7 @@ describe("the core in workerd", () => {
   });
 
   it("asks for a body before it decides on it", () => {
-    expect(new EdgeCore().decide(EXEC)).toEqual({ action: "readBody", limit: 4 << 20 });
+    expect(new EdgeCore().decide(EXEC)).toMatchObject({ action: "readBody", limit: 4 << 20 });
   });
 
   it("names the agent's call and who it is for", () => {
@@ -35,6 +35,7 @@ describe("the core in workerd", () => {
       isTransparent: false,
       replyHeaders: [],
       seed: writeFields(["mode", "plain"], ["command", "true"], ["encoding", "utf8"]),
+      note: { route: "/api/rooms/{roomID}/sandbox/exec", room: "room-123", execution: undefined, code: undefined },
     });
   });
 
@@ -50,6 +51,7 @@ describe("the core in workerd", () => {
         ["status", "running"],
       ]),
       fields: new Uint8Array(),
+      note: { route: "/api/rooms/{roomID}/sandbox/executions", room: "r", execution: undefined, code: undefined },
     });
   });
 
@@ -57,7 +59,7 @@ describe("the core in workerd", () => {
     const head =
       "GET http://localhost/api/rooms/r/sandbox/executions/exec_00000000000000000000/events\nlast-event-id:2\n";
     const fields = writeFields(["id", `exec_${"0".repeat(20)}`], ["status", "completed"], ["total", 0]);
-    const answer = new EdgeCore().outcome(head, { name: "events", fields });
+    const { response: answer } = new EdgeCore().outcome(head, { name: "events", fields });
     expect([answer.status, answer.body]).toEqual([204, null]);
   });
 
@@ -73,7 +75,7 @@ describe("the core in workerd", () => {
       return { ...exports, edge_decide: spoilt };
     });
     expect(() => core.decide(EXEC, encode("{}"))).toThrow(WebAssembly.RuntimeError);
-    expect(await core.outcome(EXEC, { name: "crashed" }).json()).toMatchObject({ code: "internal" });
+    expect(await core.outcome(EXEC, { name: "crashed" }).response.json()).toMatchObject({ code: "internal" });
     expect(core.decide(EXEC)).toMatchObject({ action: "readBody" });
     expect(instances).toBe(2);
   });

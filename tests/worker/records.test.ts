@@ -19,7 +19,7 @@ const ended = (n: number, output: Uint8Array = new Uint8Array(), command = "true
 let rooms = 0;
 function withStorage(test: (records: Records, state: DurableObjectState) => void | Promise<void>) {
   return runInDurableObject(env.SANDBOX.getByName(`sandbox-records-${rooms++}`), (_, state) =>
-    test(new Records(state.storage.sql), state),
+    test(new Records(state.storage.sql, () => undefined), state),
   );
 }
 const tablesOf = ({ storage }: DurableObjectState) =>

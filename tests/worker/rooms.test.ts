@@ -75,7 +75,7 @@ describe("a room", () => {
     }));
 
   it("is made with an id of its own, and answers once its sandbox takes commands", async () => {
-    const { name, fields } = await createRoom(env, "sbx_", new Uint8Array());
+    const { name, fields } = await createRoom(env, "sbx_", new Uint8Array(), "key");
     expect(name).toBe("created");
     const room = values(fields);
     expect(room).toMatchObject({ sandbox: expect.stringMatching(/^sandbox-sbx_[0-9a-f]{18}$/), status: "running" });
@@ -88,7 +88,7 @@ describe("a room", () => {
     vi.spyOn(containerOf(env.SANDBOX.getByName(name).id), "start").mockImplementation(() => {
       throw new Error("start() cannot be called now");
     });
-    expect(await env.SANDBOX.getByName(name).create(new Uint8Array())).toEqual({ name: "start_failed" });
+    expect(await env.SANDBOX.getByName(name).create(new Uint8Array(), "key")).toEqual({ name: "start_failed" });
   });
 });
 

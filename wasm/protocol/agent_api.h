@@ -89,6 +89,13 @@ inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
 /// With 0 nobody would notice a stop.
 inline constexpr std::string_view kActivity = "/activity";
 
+/// `GET`: the agent's metrics, in the text format of Prometheus (version 0.0.4). The edge gives them through.
+inline constexpr std::string_view kMetrics = "/metrics";
+
+/// Request header: the trace that a call belongs to, as W3C Trace Context has it. Every hop has an id of its
+/// own in it; a server behind kPorts gets it too.
+inline constexpr std::string_view kTraceHeader = "Traceparent";
+
 /// Request header: the agent's token. Not Authorization, which is for the servers behind kPorts.
 inline constexpr std::string_view kTokenHeader = "Roombox-Token";
 
@@ -127,6 +134,9 @@ inline constexpr std::string_view kLastEventIdHeader = "Last-Event-ID";
 /// Request header of `PUT` of a file: what follows the last byte of the file in the body. A body that ends
 /// without it was cut off: the chunked coding may be ended by whoever passes it on and loses its sender.
 inline constexpr std::string_view kEndHeader = "Roombox-End";
+
+/// Request header, to the object only: what logs call the caller, as `key:ci`.
+inline constexpr std::string_view kCallerHeader = "Roombox-Caller";
 
 /// Request header, to the object only: 1–255 visible ASCII characters.
 inline constexpr std::string_view kIdempotencyHeader = "Idempotency-Key";

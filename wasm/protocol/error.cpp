@@ -15,7 +15,7 @@ struct Row {
   std::string_view name;
 };
 
-constexpr std::array<Row, 17> kTable = {{
+constexpr std::array<Row, 20> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
     {ErrorCode::Forbidden, 403, "forbidden"},
@@ -25,10 +25,13 @@ constexpr std::array<Row, 17> kTable = {{
     {ErrorCode::Gone, 410, "gone"},
     {ErrorCode::PreconditionFailed, 412, "precondition_failed"},
     {ErrorCode::PayloadTooLarge, 413, "payload_too_large"},
+    {ErrorCode::UrlTooLong, 414, "url_too_long"},
     {ErrorCode::UnsupportedMediaType, 415, "unsupported_media_type"},
     {ErrorCode::RangeNotSatisfiable, 416, "range_not_satisfiable"},
     {ErrorCode::UpgradeRequired, 426, "upgrade_required"},
     {ErrorCode::TooManyRequests, 429, "too_many_requests"},
+    {ErrorCode::TooManyRooms, 429, "too_many_rooms"},
+    {ErrorCode::HeadersTooLarge, 431, "headers_too_large"},
     {ErrorCode::ExecutionFailed, 500, "execution_failed"},
     {ErrorCode::Internal, 500, "internal"},
     {ErrorCode::BadGateway, 502, "bad_gateway"},

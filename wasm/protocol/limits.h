@@ -29,6 +29,18 @@ inline constexpr std::uint64_t kCursorMax = (std::uint64_t{1} << 53) - 1;
 /// Characters of an Idempotency-Key.
 inline constexpr std::size_t kIdempotencyKey = 255;
 
+/// Bytes of a URL. Room for a path of kPath bytes, each percent-encoded as three, and for what is around it;
+/// the agent takes 16 KiB of a request's head, ours among it.
+inline constexpr std::size_t kUrl = 14u << 10;
+
+/// Bytes of a request's headers together, each with its name, `: ` and line end. More than browsers, proxies
+/// and their cookies need; the platform takes 128 KB.
+inline constexpr std::size_t kHeaders = 32u << 10;
+
+/// Bytes of URL and headers together where they are for a server in the sandbox: what the agent takes, less
+/// 1 KiB for what edge and object add.
+inline constexpr std::size_t kRelayedHead = 15u << 10;
+
 /// Bytes of a JSON request body. Room for a command of kCommand bytes with every character escaped as
 /// `\uXXXX` where that at most triples it (all of them but plain ASCII, which nobody escapes so), and for its
 /// environment.

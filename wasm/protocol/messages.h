@@ -25,6 +25,14 @@ inline constexpr std::string_view kNotJson = "unsupported media type - send the 
 inline constexpr std::string_view kEncoded =
     "unsupported media type - send the body as it is, without a Content-Encoding";
 inline constexpr std::string_view kTooLarge = "payload too large - a body has at most <limit> bytes";
+inline constexpr std::string_view kUrlTooLong =
+    "URL too long - it has at most <limit> bytes; send what is long in the body";
+inline constexpr std::string_view kHeadersTooLarge =
+    "headers too large - all together have at most <limit> bytes; send fewer or shorter ones, such as "
+    "cookies";
+inline constexpr std::string_view kRelayedTooLarge =
+    "headers too large - URL and headers of a call to a port have at most <limit> bytes together; send fewer "
+    "or shorter ones, such as cookies";
 
 // What became of a sandbox.
 inline constexpr std::string_view kStartFailed =
@@ -67,6 +75,12 @@ inline constexpr std::string_view kNoFileTouched = "nothing was read or changed"
 inline constexpr std::string_view kNotRelayed = "nothing was passed on";
 inline constexpr std::string_view kNothingDone = "the call was not carried out";
 
+// What keeps a sandbox's metrics from being told.
+inline constexpr std::string_view kNoMetrics =
+    "the room is not awake; metrics are of a sandbox that runs, and this call starts none";
+inline constexpr std::string_view kMetricsFailed =
+    "bad gateway - the sandbox runs but its agent gave no metrics; try again";
+
 // What became of a call on an execution.
 inline constexpr std::string_view kEnded = "the execution has already ended; its record is unchanged";
 inline constexpr std::string_view kSaveFailed =
@@ -86,6 +100,9 @@ inline constexpr std::string_view kTooManyCalls =
     "too many calls within a minute; nothing was done, try again later";
 inline constexpr std::string_view kTooManyExecutions =
     "too many commands run in the room; this one did not, try again when one has ended";
+inline constexpr std::string_view kTooManyRooms =
+    "the key of this call has <limit> rooms, as many as it may (MAX_ROOMS); no room was made and nothing was "
+    "done, delete rooms and try again";
 inline constexpr std::string_view kKeySpent =
     "the Idempotency-Key was used within 24 hours and the record of its execution is no longer kept; nothing "
     "ran, use a new key";
@@ -101,6 +118,12 @@ inline constexpr std::string_view kCredentialInvalid =
     "No API key is this one, and it is no room token that a known key has signed";
 inline constexpr std::string_view kCredentialExpired =
     "The room token or ticket has expired: ask for a new one";
+inline constexpr std::string_view kTokenScopes =
+    "The token has a scope that there is none of: it may have some of exec, attach, files, ports, read, "
+    "delete";
+inline constexpr std::string_view kKeyUnreadable =
+    "no room token can be verified - the secret <name> is no public key as JWK or PEM, though it begins like "
+    "one: set it anew with \"npx wrangler secret put\"";
 inline constexpr std::string_view kCredentialsUnconfigured =
     "No credentials are configured, so nobody is let in: set an API key with \"npx wrangler secret put "
     "API_KEY\"";

@@ -1,12 +1,12 @@
 #include "wasm/protocol/token_request.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
+#include "wasm/protocol/scope.h"
 
 namespace roombox {
 namespace {
@@ -19,8 +19,6 @@ constexpr std::array<BodyField, 2> kFields = {{
     {"scope", kScope, JsonKind::Array, "array", Presence::Required},
     {"expires_in", kExpiresIn, JsonKind::Number, "number"},
 }};
-
-constexpr std::array<std::string_view, 6> kScopes = {"exec", "attach", "files", "ports", "read", "delete"};
 
 class TokenReader final : public BodyReader {
  public:
@@ -37,8 +35,7 @@ class TokenReader final : public BodyReader {
 
   void accept_member(const BodyField& field, std::string&, const JsonValue& value) override {
     is_empty_ = false;
-    const bool known = value.kind == JsonKind::String &&
-                       std::find(kScopes.begin(), kScopes.end(), *value.text) != kScopes.end();
+    const bool known = value.kind == JsonKind::String && value_in(kScopeNames, *value.text);
     if (!known) return report().add(field.name, messages::kScope);
     if (("," + request_.scopes + ",").find("," + *value.text + ",") != std::string::npos) return;
     if (!request_.scopes.empty()) request_.scopes += ',';
