@@ -89,6 +89,11 @@ inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
 /// With 0 nobody would notice a stop.
 inline constexpr std::string_view kActivity = "/activity";
 
+/// `GET`: counters and gauges of the agent, in the text format 0.0.4 of Prometheus (kMetricsType). No activity
+/// either.
+inline constexpr std::string_view kMetrics = "/metrics";
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4";
+
 /// Request header: the agent's token. Not Authorization, which is for the servers behind kPorts.
 inline constexpr std::string_view kTokenHeader = "Roombox-Token";
 
