@@ -182,3 +182,10 @@ inline constexpr std::uint64_t kLeastData = 512u << 20;
 inline constexpr int kOomScoreAdjustment = 500;
 
 }  // namespace roombox::limits
+/// Share of the processes and of the memory of all commands together that one execution may take, in percent,
+/// where the sandbox's cgroups can tell executions apart: the rest is the next command's, and a terminal's to
+/// look what is wrong. A tenth of the fewest processes is 25 and of a small sandbox's memory 23 MB, and a
+/// shell is one process of 4 MB. No smaller share: a build that is alone in its sandbox is to have nearly all
+/// of it.
+inline constexpr unsigned kOneExecutionPercent = 90;
+

@@ -546,7 +546,8 @@ void ProcessTrees::kill_once(const Tree& tree) {
 }
 
 void ProcessTrees::confine(std::uint64_t processes, std::uint64_t memory) {
-  if (cgroups_) cgroups_->confine(processes, memory);
+  constexpr auto kPercent = limits::kOneExecutionPercent;
+  if (cgroups_) cgroups_->confine({processes, memory}, {processes * kPercent / 100, memory / 100 * kPercent});
 }
 
 std::size_t ProcessTrees::lingering() const {

@@ -106,7 +106,8 @@ class ProcessTrees {
   /// process.
   void kill_once(const Tree& tree);
 
-  /// Holds all trees together to so many processes and bytes of memory, where cgroups can do that.
+  /// Holds all trees together to so many processes and bytes of memory, and each tree to most of them
+  /// (limits::kOneExecutionPercent), where cgroups can do that.
   void confine(std::uint64_t processes, std::uint64_t memory);
 
   /// Cgroup or Mark.
