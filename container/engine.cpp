@@ -139,7 +139,8 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   const bool is_recorded = !id.empty();
   if (!is_recorded) id = next_id();
   auto execution = std::make_shared<Execution>(
-      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_}, id, std::move(request));
+      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_, counters_}, id, std::move(request));
+  ++counters_.started;
   running_.emplace(id, execution);
   records_.set_running(running_.size());
   execution->when_ended([this, is_recorded](const Execution& ended) { on_end(ended.id(), is_recorded); });

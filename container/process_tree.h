@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "container/asio.h"
+#include "container/counters.h"
 
 namespace roombox {
 
@@ -119,11 +120,17 @@ class ProcessTrees {
   /// Trees that have ended before their processes, by cgroups.
   std::size_t lingering() const;
 
+  const KillCounters& counters() const { return *counters_; }
+
  private:
+  std::function<void(TreeDeath)> counted(std::function<void(TreeDeath)> done) const;
+
   asio::io_context& io_;
   MarkRange marks_;
   std::shared_ptr<MarkKiller> killer_;
   std::shared_ptr<Cgroups> cgroups_;
+  /// Shared by kills that are under way.
+  const std::shared_ptr<KillCounters> counters_ = std::make_shared<KillCounters>();
 };
 
 /// Whether text of the form of /proc/pid/status is of a process that lives and carries the mark.
