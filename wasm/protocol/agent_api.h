@@ -93,11 +93,15 @@ inline constexpr std::string_view kActivity = "/activity";
 ///
 ///   roombox_build_info{version,boot_id}         always 1
 ///   roombox_uptime_seconds
-///   roombox_executions_started_total, _running; _ended_total{status}, _out_of_memory_total of those that ended
+///   roombox_executions_started_total
+///   roombox_executions_running
+///   roombox_executions_ended_total{status}
+///   roombox_executions_out_of_memory_total      of those that ended
 ///   roombox_execution_duration_seconds          a histogram, of those that ended
 ///   roombox_output_bytes_total{stream}          what commands wrote, stored or not
 ///   roombox_attached_clients                    of executions that run
-///   roombox_records_unstored, _bytes            ended executions that nobody has acknowledged, their output
+///   roombox_records_unstored                    ended executions that nobody has acknowledged
+///   roombox_records_unstored_bytes              of their output
 ///   roombox_tree_death_seconds                  a histogram: from a kill to the end of the last process
 ///   roombox_tree_deaths_overdue_total           those kills that processes outlived
 ///   roombox_http_connections                    this call's too
