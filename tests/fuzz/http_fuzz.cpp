@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -226,6 +227,10 @@ class Client {
     // Its end is a reset, so that no port of it stays in use: there will be many.
     const linger at_once{1, 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    // Each piece goes out as it is said: with the last ones still held back, its end would come among them,
+    // and who leaves before the answer gets none.
+    const int undelayed = 1;
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &undelayed, sizeof undelayed);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(served.port());
