@@ -235,7 +235,14 @@ class Client {
     address.sin_family = AF_INET;
     address.sin_port = htons(served.port());
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    require(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    // All ports may be in use for a moment, and the fuzzer has a timer, which interrupts.
+    const auto deadline = Clock::now() + kPatience;
+    while (::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 &&
+           errno != EISCONN) {
+      require(errno == EADDRNOTAVAIL || errno == EINTR || errno == EALREADY);
+      require(Clock::now() < deadline);
+      served_.io.run_one_for(1ms);
+    }
     ::fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   }
 
