@@ -5,6 +5,7 @@
 
 #include "container/caller.h"
 #include "container/event_stream.h"
+#include "container/metrics.h"
 #include "container/port_relay.h"
 #include "container/sys/parse.h"
 #include "wasm/protocol/agent_api.h"
@@ -58,8 +59,9 @@ HttpServer::Verdict::Body body_of(const HttpRequest& request) {
 
 /// Whether somebody would notice that the call is not answered: the records' reader comes again.
 bool is_activity(const HttpRequest& request) {
-  static constexpr std::array kOthers = {agent_api::kActivity, agent_api::kHealth, agent_api::kVersion,
-                                         agent_api::kRecords, agent_api::kRecordsStored};
+  static constexpr std::array kOthers = {agent_api::kActivity, agent_api::kHealth,
+                                         agent_api::kVersion,  agent_api::kMetrics,
+                                         agent_api::kRecords,  agent_api::kRecordsStored};
   const auto path = split_query(request.target).first;
   return std::find(kOthers.begin(), kOthers.end(), path) == kOthers.end();
 }
@@ -84,7 +86,7 @@ void AgentApi::handle(ExchangePtr exchange) {
     std::string_view method, path;
     void (AgentApi::*handle)(ExchangePtr);
   };
-  static constexpr std::array<Call, 7> kCalls = {{
+  static constexpr std::array<Call, 8> kCalls = {{
       {"POST", agent_api::kExecutions, &AgentApi::execute},
       {"GET", agent_api::kExecutions, &AgentApi::list},
       {"POST", agent_api::kTerminals, &AgentApi::open_terminal},
@@ -92,6 +94,7 @@ void AgentApi::handle(ExchangePtr exchange) {
       {"POST", agent_api::kRecordsStored, &AgentApi::forget_records},
       {"GET", agent_api::kVersion, &AgentApi::version},
       {"GET", agent_api::kActivity, &AgentApi::activity},
+      {"GET", agent_api::kMetrics, &AgentApi::metrics},
   }};
   struct ExecutionCall {
     std::string_view method, verb;
@@ -135,6 +138,11 @@ void AgentApi::health(ExchangePtr exchange) {
 void AgentApi::activity(ExchangePtr exchange) {
   const auto calls = static_cast<std::size_t>(being_answered_.use_count()) - 1;
   exchange->respond({200, "text/plain", std::to_string(engine_.running() + calls)});
+}
+
+void AgentApi::metrics(ExchangePtr exchange) {
+  exchange->respond(
+      {200, std::string(agent_api::kMetricsType), render_metrics(engine_, exchange->counters())});
 }
 
 void AgentApi::version(ExchangePtr exchange) {

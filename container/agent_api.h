@@ -30,6 +30,7 @@ class AgentApi {
   void health(ExchangePtr exchange);
   void activity(ExchangePtr exchange);
   void version(ExchangePtr exchange);
+  void metrics(ExchangePtr exchange);
   void execute(ExchangePtr exchange);
   void open_terminal(ExchangePtr exchange);
   void list(ExchangePtr exchange);

@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::string_view kSubtreePrefix = "roombox-";
 
+/// The directory of a cgroup that has its processes.
+constexpr char kInner[] = "run";
+
 /// The first line's worth of a text, taken off it.
 std::string_view take(std::string_view& text, char separator) {
   const auto end = std::min(text.find(separator), text.size());
@@ -84,6 +87,12 @@ bool write_at(int directory, const char* name, const std::string& text) {
   return file && sys::call("write", [&] { return ::write(file.get(), text.data(), text.size()); });
 }
 
+/// Where a controller is not delegated, its file is not there.
+void set_caps(int directory, const CgroupCaps& caps) {
+  write_at(directory, "pids.max", std::to_string(caps.processes));
+  write_at(directory, "memory.max", std::to_string(caps.memory));
+}
+
 /// A name that `open` gives.
 bool is_subtree(std::string_view name) {
   if (!name.starts_with(kSubtreePrefix)) return false;
@@ -102,8 +111,9 @@ void remove_stale_subtrees(int parent) {
     if (!subtree || ::flock(subtree.get(), LOCK_EX | LOCK_NB) != 0) continue;
     const std::unique_ptr<DIR, int (*)(DIR*)> inner(::fdopendir(::dup(subtree.get())), ::closedir);
     while (const dirent* child = inner ? ::readdir(inner.get()) : nullptr) {
-      if (child->d_type == DT_DIR && child->d_name[0] != '.')
-        ::unlinkat(subtree.get(), child->d_name, AT_REMOVEDIR);
+      if (child->d_type != DT_DIR || child->d_name[0] == '.') continue;
+      ::unlinkat(subtree.get(), (std::string(child->d_name) + "/" + kInner).c_str(), AT_REMOVEDIR);
+      ::unlinkat(subtree.get(), child->d_name, AT_REMOVEDIR);
     }
     ::unlinkat(parent, entry->d_name, AT_REMOVEDIR);
   }
@@ -132,15 +142,31 @@ std::optional<std::string> own_cgroup(std::string_view mountinfo, std::string_vi
 std::unique_ptr<Cgroup> Cgroup::make(int parent, std::string name) {
   if (::mkdirat(parent, name.c_str(), 0755) != 0) return nullptr;
   std::unique_ptr<Cgroup> cgroup(new Cgroup(parent, std::move(name)));
-  cgroup->directory_ = open_at(parent, cgroup->name_.c_str(), O_RDONLY | O_DIRECTORY);
-  if (!cgroup->directory_) return nullptr;
-  cgroup->events_ = open_at(cgroup->directory(), "cgroup.events", O_RDONLY);
-  if (!cgroup->events_) return nullptr;
-  return cgroup;
+  cgroup->outer_ = open_at(parent, cgroup->name_.c_str(), O_RDONLY | O_DIRECTORY);
+  return cgroup->outer_ && cgroup->make_inner() ? std::move(cgroup) : nullptr;
+}
+
+bool Cgroup::make_inner() {
+  if (::mkdirat(outer_.get(), kInner, 0755) != 0) return false;
+  directory_ = open_at(outer_.get(), kInner, O_RDONLY | O_DIRECTORY);
+  events_ = open_at(directory(), "cgroup.events", O_RDONLY);
+  return directory_ && events_;
 }
 
 Cgroup::~Cgroup() {
+  if (outer_) ::unlinkat(outer_.get(), kInner, AT_REMOVEDIR);
   ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR);
+}
+
+void Cgroup::confine(const CgroupCaps& caps) {
+  set_caps(outer_.get(), caps);
+}
+
+bool Cgroup::renew() {
+  if (!killed_) return true;
+  if (::unlinkat(outer_.get(), kInner, AT_REMOVEDIR) != 0 || !make_inner()) return false;
+  killed_ = false;
+  return true;
 }
 
 bool Cgroup::kill() {
@@ -220,11 +246,11 @@ std::shared_ptr<Cgroups> Cgroups::open(asio::io_context& io, const std::string& 
   std::array<char, 32> name;
   std::snprintf(name.data(), name.size(), "%s%08x", kSubtreePrefix.data(), random);
   cgroups->path_ = parent + "/" + name.data();
-  cgroups->subtree_ = Cgroup::make(cgroups->parent_.get(), name.data());
-  if (!cgroups->subtree_) return failed("mkdir");
-  cgroups->subtree_->path_ = std::string("/") + name.data();
-  cgroups->lock_ = open_at(cgroups->parent_.get(), name.data(), O_RDONLY | O_DIRECTORY);
-  ::flock(cgroups->lock_.get(), LOCK_EX | LOCK_NB);
+  if (::mkdirat(cgroups->parent_.get(), name.data(), 0755) != 0) return failed("mkdir");
+  cgroups->name_ = name.data();
+  cgroups->subtree_ = open_at(cgroups->parent_.get(), name.data(), O_RDONLY | O_DIRECTORY);
+  if (!cgroups->subtree_) return failed("open");
+  ::flock(cgroups->subtree_.get(), LOCK_EX | LOCK_NB);
   auto first = cgroups->take();
   if (!first || !can_spawn_into(*first) || !first->kill()) return failed("clone3 and cgroup.kill");
   cgroups->put_back(std::move(first));
@@ -233,6 +259,7 @@ std::shared_ptr<Cgroups> Cgroups::open(asio::io_context& io, const std::string& 
 
 Cgroups::~Cgroups() {
   close();
+  if (!name_.empty()) ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR);
 }
 
 std::unique_ptr<Cgroup> Cgroups::take() {
@@ -241,8 +268,10 @@ std::unique_ptr<Cgroup> Cgroups::take() {
     spare_.pop_back();
     return cgroup;
   }
-  auto cgroup = Cgroup::make(subtree_->directory(), std::to_string(++count_));
-  if (cgroup) cgroup->path_ = subtree_->path_ + "/" + cgroup->name_;
+  auto cgroup = Cgroup::make(subtree_.get(), std::to_string(++count_));
+  if (!cgroup) return nullptr;
+  cgroup->path_ = "/" + name_ + "/" + cgroup->name_ + "/" + kInner;
+  if (caps_) cgroup->confine(*caps_);
   return cgroup;
 }
 
@@ -250,7 +279,7 @@ void Cgroups::put_back(std::unique_ptr<Cgroup> cgroup) {
   if (closed_) return;
   for (auto& unwatched : std::exchange(unwatched_, {})) put_back(std::move(unwatched));
   if (cgroup->is_populated()) return linger(std::move(cgroup));
-  if (!cgroup->was_killed() && spare_.size() < limits::kSpareCgroups) spare_.push_back(std::move(cgroup));
+  if (spare_.size() < limits::kSpareCgroups && cgroup->renew()) spare_.push_back(std::move(cgroup));
 }
 
 void Cgroups::linger(std::unique_ptr<Cgroup> cgroup) {
@@ -265,13 +294,16 @@ void Cgroups::linger(std::unique_ptr<Cgroup> cgroup) {
   });
 }
 
-void Cgroups::confine(std::uint64_t processes, std::uint64_t memory) {
+void Cgroups::confine(const CgroupCaps& all, const CgroupCaps& each) {
   // Where our own cgroup has processes and is not the root, the kernel gives its children no controllers that
   // they have not (cgroups(7), "no internal processes"). An orchestrator that delegates has enabled them.
-  for (const char* controller : {"+pids", "+memory"})
-    write_at(parent_.get(), "cgroup.subtree_control", controller);
-  write_at(subtree_->directory(), "pids.max", std::to_string(processes));
-  write_at(subtree_->directory(), "memory.max", std::to_string(memory));
+  for (const int directory : {parent_.get(), subtree_.get()}) {
+    for (const char* controller : {"+pids", "+memory"})
+      write_at(directory, "cgroup.subtree_control", controller);
+  }
+  set_caps(subtree_.get(), all);
+  caps_ = each;
+  for (const auto& cgroup : spare_) cgroup->confine(each);
 }
 
 void Cgroups::close() {

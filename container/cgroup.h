@@ -20,14 +20,32 @@ namespace roombox {
 /// of /proc/self/cgroup; nullopt where none is mounted, or not the part that has it.
 std::optional<std::string> own_cgroup(std::string_view mountinfo, std::string_view cgroup);
 
-/// One directory of the cgroup hierarchy, for one execution at a time; removed at the end of its owner, if it
-/// is empty by then. Its files are root's, so no process of an unprivileged user leaves it or makes another
+/// What a cgroup's processes may take together.
+struct CgroupCaps {
+  std::uint64_t processes;  ///< pids.max
+  std::uint64_t memory;     ///< memory.max, in bytes
+};
+
+/// One place in the cgroup hierarchy, for one execution at a time; removed at the end of its owner, if it is
+/// empty by then. Its files are root's, so no process of an unprivileged user leaves it or makes another
 /// below it.
+///
+/// It is two directories: the outer has the caps, the inner, without controllers of its own, the processes. A
+/// kill uses up the inner alone, which is cheap to replace. The outer stays: a memory cgroup that is removed
+/// lives on in the kernel until the last page cache that was charged to it is gone, and thousands of timeouts
+/// would leave thousands.
 class Cgroup {
  public:
   /// Null where it cannot be made. @param parent borrowed descriptor of the directory above, outlives this
   static std::unique_ptr<Cgroup> make(int parent, std::string name);
   ~Cgroup();
+
+  /// Sets its caps, by those controllers that are delegated to its parent.
+  void confine(const CgroupCaps& caps);
+
+  /// Makes one that was killed usable again, if it is empty. False where it cannot: then it is of no more
+  /// use.
+  bool renew();
 
   /// For CLONE_INTO_CGROUP.
   int directory() const { return directory_.get(); }
@@ -37,7 +55,6 @@ class Cgroup {
   /// born into a cgroup by CLONE_INTO_CGROUP for one that was being forked as the cgroup was killed, however
   /// long ago that was, and kill it.
   bool kill();
-  bool was_killed() const { return killed_; }
 
   /// Those in it, as this process's PID namespace numbers them; without zombies.
   std::vector<pid_t> processes() const;
@@ -52,15 +69,17 @@ class Cgroup {
   sys::Fd open_events() const;
 
  private:
+  friend class Cgroups;
   Cgroup(int parent, std::string name) : parent_(parent), name_(std::move(name)) {}
+  bool make_inner();
 
   int parent_;
   std::string name_;
-  sys::Fd directory_;
+  sys::Fd outer_;
+  sys::Fd directory_;  ///< The inner one.
   sys::Fd events_;
   bool killed_ = false;
   std::string path_;  ///< How a line of /proc/pid/cgroup ends.
-  friend class Cgroups;
 };
 
 /// Waits, without polling, until a cgroup is empty.
@@ -91,7 +110,7 @@ class CgroupEmptied {
 
 /// The agent's own subtree of the hierarchy. Lives in the io_context's thread.
 ///
-/// An empty cgroup that was not killed is used again: to make and remove one for each execution cost 13 % of
+/// An empty cgroup is used again: to make and remove one for each execution cost 13 % of
 /// `bash -c true` (mkdir 53 µs, clone3 62 µs more than clone, rmdir 39 µs, the rest in the kernel's workers),
 /// to use one again 0.3 % (measured with 300 spawns of each kind in turn, 4.5 ms each on a busy machine).
 class Cgroups : public std::enable_shared_from_this<Cgroups> {
@@ -105,16 +124,16 @@ class Cgroups : public std::enable_shared_from_this<Cgroups> {
   /// An empty one. Null where none can be had; the caller then does without.
   std::unique_ptr<Cgroup> take();
 
-  /// Back for the next, or for its end if it was killed. One that still has processes waits until they have
-  /// ended.
+  /// Back for the next. One that still has processes waits until they have ended.
   void put_back(std::unique_ptr<Cgroup> cgroup);
 
   /// Touches the io_context no more: what is put back from now on is only removed.
   void close();
 
-  /// Holds all commands together to so many processes (pids.max) and so much memory (memory.max), by those
-  /// controllers that are delegated to us; the rest is left to the limits of each process.
-  void confine(std::uint64_t processes, std::uint64_t memory);
+  /// Holds all commands together, and each cgroup of its own, by those controllers that are
+  /// delegated to us; the rest is left to the limits of each process. Who is over memory.max is not killed
+  /// with all of its execution (memory.oom.group): a shell that lives tells of the program that did not.
+  void confine(const CgroupCaps& all, const CgroupCaps& each);
 
   /// Directory of the subtree, absolute.
   const std::string& path() const { return path_; }
@@ -133,10 +152,10 @@ class Cgroups : public std::enable_shared_from_this<Cgroups> {
 
   asio::io_context& io_;
   bool closed_ = false;
-  std::string path_;
+  std::string path_, name_;
   sys::Fd parent_;
-  sys::Fd lock_;  ///< Tells other agents that this subtree is in use.
-  std::unique_ptr<Cgroup> subtree_;
+  sys::Fd subtree_;                 ///< Locked: that tells other agents that it is in use.
+  std::optional<CgroupCaps> caps_;  ///< Of each.
   std::vector<std::unique_ptr<Cgroup>> spare_;
   std::unordered_map<const Cgroup*, Lingering> lingering_;
   std::vector<std::unique_ptr<Cgroup>> unwatched_;  ///< Those for whose wait there was no descriptor.

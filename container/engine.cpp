@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include <unordered_set>
 
 #include "container/limits.h"
+#include "container/privileges.h"
 #include "container/sys/file.h"
 
 namespace roombox {
@@ -54,9 +54,7 @@ void set_inherited_limits() {
   files.rlim_max = std::min(files.rlim_max, limits::kOpenFiles);
   files.rlim_cur = files.rlim_max;
   require("setrlimit", [&] { return ::setrlimit(RLIMIT_NOFILE, &files); });
-  require("prctl", [] { return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); });
-  for (int capability = 0; ::prctl(PR_CAPBSET_DROP, capability) == 0; ++capability) {
-  }
+  bar_new_privileges();
   ::umask(022);
 }
 
@@ -141,7 +139,8 @@ std::shared_ptr<Execution> Engine::start(ExecRequest request, std::string id) {
   const bool is_recorded = !id.empty();
   if (!is_recorded) id = next_id();
   auto execution = std::make_shared<Execution>(
-      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_}, id, std::move(request));
+      ExecutionContext{io_, reaper_, trees_, oom_counter_, read_buffer_, counters_}, id, std::move(request));
+  ++counters_.started;
   running_.emplace(id, execution);
   records_.set_running(running_.size());
   execution->when_ended([this, is_recorded](const Execution& ended) { on_end(ended.id(), is_recorded); });

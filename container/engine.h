@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "container/account.h"
+#include "container/counters.h"
 #include "container/execution.h"
 #include "container/limits.h"
 #include "container/records.h"
@@ -45,6 +46,7 @@ class Engine {
   std::shared_ptr<Execution> find(const std::string& id) const;
 
   Records& records() { return records_; }
+  const Records& records() const { return records_; }
   asio::io_context& io() { return io_; }
 
   /// Kills what still runs; for the end of the process.
@@ -54,6 +56,11 @@ class Engine {
   const std::string& boot_id() const { return boot_id_; }
 
   const ProcessTrees& trees() const { return trees_; }
+
+  const ExecutionCounters& counters() const { return counters_; }
+
+  /// How long it has been there.
+  std::chrono::nanoseconds uptime() const { return std::chrono::steady_clock::now() - began_; }
 
  private:
   SpawnRequest spawn_request(const std::vector<EnvVar>& variables) const;
@@ -72,6 +79,8 @@ class Engine {
   std::vector<char> read_buffer_;
   Records records_;
   Shells shells_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  ExecutionCounters counters_;
   std::uint64_t count_ = 0;
   std::unordered_map<std::string, std::shared_ptr<Execution>> running_;
 };

@@ -202,6 +202,15 @@ void Execution::detach() {
   });
 }
 
+Status Execution::status() const {
+  if (!ended_) return Status::Running;
+  if (stopped_) return *stopped_;
+  if (!exit_ || error_) return Status::Failed;
+  const bool by_request =
+      signalled_ != 0 && (exit_->signal == signalled_ || exit_->code == kExitSignalBase + signalled_);
+  return by_request ? Status::Cancelled : Status::Completed;
+}
+
 ExecutionView Execution::view() const {
   ExecutionView view;
   view.id = id_;
@@ -220,21 +229,14 @@ ExecutionView Execution::view() const {
   view.shell_exited = shell_exited_;
   view.started_at = started_at_;
   if (error_) view.error = &*error_;
+  view.status = status();
   if (!ended_) return view;
   view.duration = duration_;
   view.finished_at = started_at_ + *duration_;
-  view.status = Status::Failed;
   if (exit_ && exit_->signal) view.signal = signal_name(*exit_->signal);
   if (exit_ && !error_) view.exit_code = exit_->signal ? kExitSignalBase + *exit_->signal : *exit_->code;
-  if (stopped_) {
-    view.status = *stopped_;
-    if (*stopped_ == Status::Timeout) view.exit_code = kExitTimeout;
-    if (!view.exit_code) view.exit_code = kExitSignalBase + SIGKILL;
-  } else if (view.exit_code) {
-    const bool by_request =
-        signalled_ != 0 && (exit_->signal == signalled_ || exit_->code == kExitSignalBase + signalled_);
-    view.status = by_request ? Status::Cancelled : Status::Completed;
-  }
+  if (stopped_ == Status::Timeout) view.exit_code = kExitTimeout;
+  if (stopped_ && !view.exit_code) view.exit_code = kExitSignalBase + SIGKILL;
   return view;
 }
 
@@ -273,6 +275,7 @@ void Execution::read(Stream stream) {
       if (static_cast<std::size_t>(*size) == buffer.size() && !std::exchange(from.widened, true))
         ::fcntl(from.descriptor.native_handle(), F_SETPIPE_SZ,
                 limits::kBusyPipe);  // at worst it stays narrow
+      context_.counters.output_bytes[static_cast<std::size_t>(stream)] += static_cast<std::size_t>(*size);
       log_.append(stream, {buffer.data(), static_cast<std::size_t>(*size)});
       if (!ended_ && log_.is_held()) return;
     }
@@ -325,6 +328,13 @@ void Execution::end_if_over() {
   if (shell_gone && output_over) end();
 }
 
+void Execution::count_end() {
+  auto& counters = context_.counters;
+  ++counters.ended[static_cast<std::size_t>(status())];
+  if (oom_) ++counters.out_of_memory;
+  counters.duration.add(*duration_);
+}
+
 void Execution::end() {
   if (std::exchange(ended_, true)) return;
   timer_.cancel();
@@ -344,6 +354,7 @@ void Execution::end() {
   waits_ = false;
   duration_ =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began_);
+  count_end();
   for (const auto& callback : std::exchange(on_end_, {})) callback(*this);
   log_.wake_readers();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "container/asio.h"
+#include "container/counters.h"
 #include "container/oom_counter.h"
 #include "container/output_log.h"
 #include "container/process_tree.h"
@@ -31,6 +32,7 @@ struct ExecutionContext {
   const OomCounter& oom_counter;
   /// Where pipes are read into; one buffer is enough, since one thread reads and the log copies.
   std::vector<char>& read_buffer;
+  ExecutionCounters& counters;
 };
 
 /// One command: its process tree, its output log, its end. Lives in the io_context's thread.
@@ -104,6 +106,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
   OutputLog& log() { return log_; }
   const OutputLog& log() const { return log_; }
 
+  /// How it ended; Running before that.
+  Status status() const;
+
   /// Valid while the execution is and until it goes on or is viewed again.
   ExecutionView view() const;
 
@@ -128,6 +133,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void on_status(int status);
   void on_shell_exit(Exit exit);
   void detach();
+  void count_end();
   bool is_any_pipe_open() const;
   void end_if_over();
   void end();

@@ -62,6 +62,14 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   unsigned short port() const { return acceptor_.local_endpoint().port(); }
   void forget(Session* session);
 
+  /// Counts a request that is being answered.
+  void count(unsigned status) { ++counters_.answered[std::min<std::size_t>(status / 100, 5)]; }
+  void count_relayed() { ++counters_.relayed; }
+  const HttpCounters& counters() {
+    counters_.connections = sessions_.size();
+    return counters_;
+  }
+
   const HttpServer::Gate gate;
   const HttpServer::Handler handler;
   const HttpServer::Refusal refusal;
@@ -75,6 +83,7 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   asio::steady_timer check_;
   asio::steady_timer retry_;
   std::unordered_set<Session*> sessions_;
+  HttpCounters counters_;
   bool full_ = false;
 };
 
@@ -107,6 +116,7 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   Clock::time_point deadline() const { return deadline_; }
 
   const HttpRequest& request() const override { return request_; }
+  const HttpCounters& counters() const override { return server_->counters(); }
   void on_abandoned(std::function<void()> callback) override { abandoned_ = std::move(callback); }
   void respond(HttpResponse response) override;
   void stream(HttpResponse head, std::shared_ptr<BodySource> source,
@@ -346,6 +356,7 @@ void Session::respond(HttpResponse answer) {
   if (!socket_.is_open()) return;
   deadline_ = Clock::now() + limits::kHttpTransfer;
   if (has_unread_body()) keep_alive_ = false;
+  server_->count(answer.status);
   response_.emplace(static_cast<http::status>(answer.status), version_);
   for (const auto& [name, value] : answer.headers) response_->set(name, value);
   const auto status = response_->result();
@@ -390,6 +401,7 @@ class NoBody : public BodySource {
 void Session::stream(HttpResponse head, std::shared_ptr<BodySource> source,
                      std::optional<std::uint64_t> size) {
   if (!socket_.is_open()) return;
+  server_->count(head.status);
   const bool in_chunks = !size && version_ >= 11;
   chunked_ = in_chunks && !is_head_;
   // Without chunks or a length the end of the connection is the body's.
@@ -415,10 +427,12 @@ std::weak_ptr<WebSocket> Session::upgrade(std::shared_ptr<WebSocketHandler> hand
     return {};
   }
   abandoned_ = nullptr;
+  server_->count(static_cast<unsigned>(http::status::switching_protocols));
   return accept_web_socket(std::move(socket_), message, std::move(handler), shared_from_this());
 }
 
 Handover Session::hand_over() {
+  server_->count_relayed();
   keep_alive_ = false;
   HttpHeaders headers;
   for (const auto& field : parser_->get())

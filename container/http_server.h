@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "container/asio.h"
+#include "container/counters.h"
 #include "container/web_socket.h"
 
 namespace roombox {
@@ -110,6 +111,9 @@ class Exchange {
 
   /// Asks a source that said Later again. Does nothing at any other time.
   virtual void wake() = 0;
+
+  /// Of the server that it came by.
+  virtual const HttpCounters& counters() const = 0;
 
   /// Calls back, once, if the client leaves before it has all of the answer.
   virtual void on_abandoned(std::function<void()> callback) = 0;

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -84,6 +85,12 @@ inline constexpr std::size_t kUnstoredOutput = 64u << 20;
 
 /// Reads from one pipe before other events get their turn: as many as empty it, however full.
 inline constexpr int kReadsPerTurn = kBusyPipe / kReadChunk;
+
+/// Bounds of the metrics' buckets: of an execution's duration, from what a shell takes to start to the
+/// longest timeout's tenth; and of a killed tree's death, up to kTreeDeath.
+inline constexpr std::array<std::chrono::milliseconds, 6> kExecutionBuckets = {10ms, 100ms, 1s,
+                                                                               10s,  1min,  6min};
+inline constexpr std::array<std::chrono::milliseconds, 5> kTreeDeathBuckets = {1ms, 10ms, 100ms, 1s, 5s};
 
 /// How long a killed tree may take to be gone. Only a process stuck in the kernel takes longer; the answer
 /// then does not wait for it.
@@ -176,6 +183,13 @@ inline constexpr rlim_t kLeastProcesses = 256;
 /// sandbox is the OOM killer's to keep.
 inline constexpr unsigned kDataPercent = 90;
 inline constexpr std::uint64_t kLeastData = 512u << 20;
+
+/// Share of the processes and of the memory of all commands together that one execution may take, in percent,
+/// where the sandbox's cgroups can tell executions apart: the rest is the next command's, and a terminal's to
+/// look what is wrong. A tenth of the fewest processes is 25 and of a small sandbox's memory 23 MB, and a
+/// shell is one process of 4 MB. No smaller share: a build that is alone in its sandbox is to have nearly all
+/// of it.
+inline constexpr unsigned kOneExecutionPercent = 90;
 
 /// Added to the agent's own oom_score_adj for its commands: as if half of the memory were theirs, so that
 /// the kernel always finds one of them before the agent.

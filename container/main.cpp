@@ -12,6 +12,7 @@
 #include "container/file_thread.h"
 #include "container/http_server.h"
 #include "container/log.h"
+#include "container/privileges.h"
 
 namespace {
 
@@ -75,9 +76,12 @@ int serve(const Options& options) {
       io, options.address, options.port, [&](const HttpRequest& head) { return api.judge(head); },
       [&](auto exchange) { api.handle(std::move(exchange)); }, AgentApi::refusal);
   Termination termination(io, engine);
+  const bool is_hidden = hide_from_commands() == ProcView::Own;
+  drop_privileges();
   log::info("listening on " + options.address + ":" + std::to_string(server.port()) + ", boot " +
             engine.boot_id() + ", kills by " +
-            (engine.trees().method() == KillMethod::Cgroup ? "cgroup" : "mark"));
+            (engine.trees().method() == KillMethod::Cgroup ? "cgroup" : "mark") + ", /proc shows commands " +
+            (is_hidden ? "their own processes" : "all processes"));
   io.run();
   return 0;
 }

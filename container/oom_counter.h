@@ -13,8 +13,8 @@ namespace roombox {
 /// memory cgroup of the commands' subtree, or of the container (v2 memory.events, v1 memory.oom_control), or,
 /// in a virtual machine that has none, from /proc/vmstat.
 ///
-/// Not one for each execution: a memory cgroup that has ended stays in the kernel until the last page cache
-/// charged to it is gone, which in 100 000 executions adds up.
+/// One for all executions: the cgroups that they have of their own, where they have any, come and go, and
+/// this is one open file throughout.
 class OomCounter {
  public:
   /// @param cgroup directory of the subtree of cgroups that commands run in; empty for none

@@ -526,8 +526,19 @@ Tree ProcessTrees::begin() {
   return tree;
 }
 
+/// The same, and counts the kill that begins now as it calls back.
+std::function<void(TreeDeath)> ProcessTrees::counted(std::function<void(TreeDeath)> done) const {
+  return [counters = counters_, began = std::chrono::steady_clock::now(),
+          done = std::move(done)](TreeDeath death) {
+    counters->death.add(std::chrono::steady_clock::now() - began);
+    if (death == TreeDeath::Overdue) ++counters->overdue;
+    done(death);
+  };
+}
+
 void ProcessTrees::kill(const Tree& tree, std::function<void(TreeDeath)> done) {
   if (tree.mark_ == 0) return asio::post(io_, [done = std::move(done)] { done(TreeDeath::Complete); });
+  done = counted(std::move(done));
   if (tree.cgroup_) {
     const auto kill = std::make_shared<CgroupKill>(io_, *tree.cgroup_, done);
     if (kill->start(*tree.cgroup_)) return;
@@ -546,7 +557,8 @@ void ProcessTrees::kill_once(const Tree& tree) {
 }
 
 void ProcessTrees::confine(std::uint64_t processes, std::uint64_t memory) {
-  if (cgroups_) cgroups_->confine(processes, memory);
+  constexpr auto kPercent = limits::kOneExecutionPercent;
+  if (cgroups_) cgroups_->confine({processes, memory}, {processes * kPercent / 100, memory / 100 * kPercent});
 }
 
 std::size_t ProcessTrees::lingering() const {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "container/asio.h"
+#include "container/counters.h"
 
 namespace roombox {
 
@@ -106,7 +107,8 @@ class ProcessTrees {
   /// process.
   void kill_once(const Tree& tree);
 
-  /// Holds all trees together to so many processes and bytes of memory, where cgroups can do that.
+  /// Holds all trees together to so many processes and bytes of memory, and each tree to most of them
+  /// (limits::kOneExecutionPercent), where cgroups can do that.
   void confine(std::uint64_t processes, std::uint64_t memory);
 
   /// Cgroup or Mark.
@@ -118,11 +120,17 @@ class ProcessTrees {
   /// Trees that have ended before their processes, by cgroups.
   std::size_t lingering() const;
 
+  const KillCounters& counters() const { return *counters_; }
+
  private:
+  std::function<void(TreeDeath)> counted(std::function<void(TreeDeath)> done) const;
+
   asio::io_context& io_;
   MarkRange marks_;
   std::shared_ptr<MarkKiller> killer_;
   std::shared_ptr<Cgroups> cgroups_;
+  /// Shared by kills that are under way.
+  const std::shared_ptr<KillCounters> counters_ = std::make_shared<KillCounters>();
 };
 
 /// Whether text of the form of /proc/pid/status is of a process that lives and carries the mark.

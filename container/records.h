@@ -32,6 +32,10 @@ class Records {
   /// Whether so much output waits to be stored that no more may come.
   bool is_full() const;
 
+  /// How many are kept, and the bytes of their output.
+  std::size_t size() const { return executions_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
   /// Says how many executions run: a feed of an agent where none does, and nothing waits, ends after a while.
   void set_running(std::size_t count);
 

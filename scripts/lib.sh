@@ -19,6 +19,12 @@ can_be_root() { ((EUID == 0)) || { have sudo && { sudo -n true 2>/dev/null || [[
 as_root=() # goes before a command
 ((EUID == 0)) || as_root=(sudo)
 
+# shellcheck source=/dev/null
+release=$(. /etc/os-release && echo "$ID ${VERSION_ID:-}") || release=unknown # as in "debian 12"
+
+# The agent needs Boost 1.81; Debian 12 has it beside its default, later releases have a newer default.
+boost_package() { if [[ $release == "debian 12" ]]; then echo libboost1.81-dev; else echo libboost-dev; fi; }
+
 # Installs those of the named Debian packages that are not there.
 apt_install() {
   local package status missing=()

@@ -82,11 +82,33 @@ TEST_F(CgroupsTest, AreUsedAgain) {
   EXPECT_EQ(cgroups_->take().get(), kept);
 }
 
-TEST_F(CgroupsTest, AreNotUsedAgainOnceKilled) {
+TEST_F(CgroupsTest, AreRenewedOnceKilled) {
+  auto killed = cgroups_->take();
+  ASSERT_TRUE(killed);
+  const auto inode = [](int directory) {
+    struct stat status {};
+    ::fstat(directory, &status);
+    return status.st_ino;
+  };
+  const auto before = inode(killed->directory());
+  ASSERT_TRUE(killed->kill());
+  cgroups_->put_back(std::move(killed));
+  EXPECT_EQ(directories(), 1u);
+  const auto renewed = cgroups_->take();
+  EXPECT_EQ(directories(), 1u) << "what has the caps was not used again";
+  EXPECT_NE(inode(renewed->directory()), before) << "what was killed was used again";
+}
+
+TEST_F(CgroupsTest, ThatCannotBeRenewedAreGivenUp) {
   auto killed = cgroups_->take();
   ASSERT_TRUE(killed && killed->kill());
+  const auto outer = cgroups_->path() + "/1", below = outer + "/run/below";
+  ASSERT_EQ(::mkdir(below.c_str(), 0755), 0);
   cgroups_->put_back(std::move(killed));
-  EXPECT_EQ(directories(), 0u);
+  const auto next = cgroups_->take();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(directories(), 2u);
+  for (const auto& left : {below, outer + "/run", outer}) EXPECT_EQ(::rmdir(left.c_str()), 0);
 }
 
 TEST_F(CgroupsTest, AreKeptInBoundedNumber) {
@@ -111,7 +133,7 @@ TEST_F(CgroupsTest, RemoveWhatAnAgentBeforeLeftAndNothingInUse) {
   const auto stale = parent_ + name, foreign = parent_ + "/roombox-other-" + std::to_string(::getpid());
   ASSERT_EQ(::mkdir(stale.c_str(), 0755), 0);
   ASSERT_EQ(::mkdir(foreign.c_str(), 0755), 0);
-  ASSERT_EQ(::mkdir((stale + "/1").c_str(), 0755), 0);
+  for (const char* left : {"/1", "/1/run", "/2"}) ASSERT_EQ(::mkdir((stale + left).c_str(), 0755), 0);
   const auto another = open(seed());
   ASSERT_TRUE(another) << why_;
   EXPECT_FALSE(std::filesystem::exists(stale));
@@ -121,13 +143,19 @@ TEST_F(CgroupsTest, RemoveWhatAnAgentBeforeLeftAndNothingInUse) {
 }
 
 TEST_F(CgroupsTest, AreConfinedByTheControllersThatThereAre) {
-  cgroups_->confine(777, 1u << 30);
+  cgroups_->put_back(cgroups_->take());
+  cgroups_->confine({777, 1u << 30}, {700, 1u << 29});
+  const auto spare = cgroups_->take(), made = cgroups_->take();
+  ASSERT_TRUE(spare && made);
   for (const auto& [file, value] :
-       {std::pair{"/pids.max", "777\n"}, std::pair{"/memory.max", "1073741824\n"}}) {
+       {std::pair{"/pids.max", "777\n"}, std::pair{"/memory.max", "1073741824\n"},
+        std::pair{"/1/pids.max", "700\n"}, std::pair{"/1/memory.max", "536870912\n"},
+        std::pair{"/2/pids.max", "700\n"}, std::pair{"/2/memory.max", "536870912\n"}}) {
     if (!std::filesystem::exists(cgroups_->path() + file)) continue;
     EXPECT_EQ(sys::read_file(cgroups_->path() + file), value) << file;
   }
-  EXPECT_TRUE(cgroups_->take());
+  // What has the processes has no controllers: above it there are some, and then none may have any.
+  EXPECT_FALSE(std::filesystem::exists(cgroups_->path() + "/2/run/memory.max"));
 }
 
 TEST_F(CgroupsTest, SayWhyTheyCannotBe) {
@@ -171,8 +199,8 @@ TEST_F(CgroupTreesTest, AChildIsBornIntoItsOwn) {
 TEST_F(CgroupTreesTest, ACommandCannotLeaveItsOwn) {
   const auto path = trees_->cgroup_path();
   const auto tried =
-      run("for at in " + parent_ + " " + path + " " + path +
-          "/*/; do (echo 0 > $at/cgroup.procs) 2>/dev/null && echo left; mkdir $at/own 2>/dev/null "
+      run("for at in " + parent_ + " " + path + " " + path + "/*/ " + path +
+          "/*/run; do (echo 0 > $at/cgroup.procs) 2>/dev/null && echo left; mkdir $at/own 2>/dev/null "
           "&& echo made; (echo 1 > $at/cgroup.kill) 2>/dev/null && echo killed; done; echo tried");
   EXPECT_EQ(tried->out, "tried\n");
 }
@@ -195,7 +223,7 @@ TEST_F(CgroupTreesTest, OneThatWasRemovedIsDoneWithout) {
   std::unique_ptr<ShellCommand> started(new ShellCommand(
       io_, reaper_, *trees_, account_, "sleep 60 & echo ready; wait", [&](SpawnRequest& request) {
         for (const auto& entry : std::filesystem::directory_iterator(trees_->cgroup_path()))
-          if (entry.is_directory()) ::rmdir(entry.path().c_str());
+          if (entry.is_directory()) ::rmdir((entry.path() / "run").c_str());
         EXPECT_GE(request.tree->cgroup_directory(), 0);
       }));
   EXPECT_EQ(started->tree.cgroup_directory(), -1);

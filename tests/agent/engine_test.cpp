@@ -278,7 +278,8 @@ TEST_F(EngineTest, RunsUnprivilegedWithNothingInherited) {
   EXPECT_EQ(run("id -u; id -g").out, "1000\n1000\n");
   EXPECT_EQ(run("ls /proc/self/fd").out, "0\n1\n2\n3\n");  // 3 is ls's own
   const auto status = run("cat /proc/self/status").out;
-  for (const char* line : {"NoNewPrivs:\t1", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
+  for (const char* line : {"NoNewPrivs:\t1", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000",
+                           "CapBnd:\t0000000000000000", "CapAmb:\t0000000000000000",
                            "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"}) {
     EXPECT_THAT(status, HasSubstr(line));
   }

@@ -89,8 +89,27 @@ inline constexpr std::string_view kWaitHeader = "Roombox-Wait";
 /// With 0 nobody would notice a stop.
 inline constexpr std::string_view kActivity = "/activity";
 
-/// `GET`: the agent's metrics, in the text format of Prometheus (version 0.0.4). The edge gives them through.
+/// `GET`: the agent in numbers since it began, in the text format 0.0.4 of Prometheus. No activity either.
+///
+///   roombox_build_info{version,boot_id}         always 1
+///   roombox_uptime_seconds
+///   roombox_executions_started_total
+///   roombox_executions_running
+///   roombox_executions_ended_total{status}
+///   roombox_executions_out_of_memory_total      of those that ended
+///   roombox_execution_duration_seconds          a histogram, of those that ended
+///   roombox_output_bytes_total{stream}          what commands wrote, stored or not
+///   roombox_attached_clients                    of executions that run
+///   roombox_records_unstored                    ended executions that nobody has acknowledged
+///   roombox_records_unstored_bytes              of their output
+///   roombox_tree_death_seconds                  a histogram: from a kill to the end of the last process
+///   roombox_tree_deaths_overdue_total           those kills that processes outlived
+///   roombox_http_connections                    this call's too
+///   roombox_http_requests_total{status}         answered by the agent itself, as 2xx; without this call
+///   roombox_http_requests_relayed_total         taken to be relayed; one that was refused is in both
+///   process_resident_memory_bytes, process_open_fds, process_cpu_seconds_total
 inline constexpr std::string_view kMetrics = "/metrics";
+inline constexpr std::string_view kMetricsType = "text/plain; version=0.0.4";
 
 /// Request header: the trace that a call belongs to, as W3C Trace Context has it. Every hop has an id of its
 /// own in it; a server behind kPorts gets it too.
