@@ -27,7 +27,7 @@
 ///   too_many_calls         of the caller or of the room, within a minute
 ///   too_many_executions    run in the room
 ///   key_reused             the Idempotency-Key came with another body before
-///   start_failed, start_timeout, restore_failed, at_capacity, lost, gone
+///   start_failed, start_timeout, restore_failed, at_capacity, hosts_invalid, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
 ///   sleep_failed           of `sleep`: the room stays awake
 ///   crashed                a fault of the edge itself, and every other name
@@ -85,7 +85,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon.
-constexpr std::array<Failure, 17> kFailures = {{
+constexpr std::array<Failure, 18> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -93,6 +93,8 @@ constexpr std::array<Failure, 17> kFailures = {{
     {"restore_failed", ErrorCode::ExecutionFailed, messages::kRestoreFailed, "", Ran::No,
      messages::kCallRestoreFailed},
     {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kCallAtCapacity},
+    {"hosts_invalid", ErrorCode::ExecutionFailed, messages::kHostsInvalid, "", Ran::No,
+     messages::kCallHostsInvalid},
     {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kCallLost},
     {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kCallGone},
     {"slept", ErrorCode::Unavailable, messages::kSlept, "1", Ran::Perhaps},

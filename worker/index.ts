@@ -11,6 +11,7 @@ import { type Outcome, readOutcome } from "./outcome";
 import { isTooMany } from "./rates";
 import { createRoom, listRooms } from "./rooms";
 
+export { Egress } from "./egress";
 export { Registry } from "./registry";
 export { Sandbox } from "./sandbox";
 
