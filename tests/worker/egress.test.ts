@@ -1,6 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { EdgeCore, headOf } from "../../worker/edge";
 import { Egress, isOn } from "../../worker/egress";
 import { outcomeName } from "../../worker/outcome";
 import { Sandbox } from "../../worker/sandbox";
@@ -131,6 +132,12 @@ describe("a container", () => {
     await started("registry.example https://b.example", ({ starts }, outcome) => {
       expect([starts, outcome]).toEqual([0, "hosts_invalid"]);
     });
+    const head = headOf(new Request("http://w/api/rooms/r/sandbox/exec", { method: "POST" }), {
+      caller: "",
+      origins: "",
+    });
+    const reply = new EdgeCore().outcome(head, { name: "hosts_invalid" });
+    expect([reply.status, await reply.text()]).toEqual([500, expect.stringContaining("correct it in wrangler.toml")]);
     expect(`${log.mock.calls[0]?.[1]}`).toContain('ALLOWED_HOSTS has "https://b.example"');
   });
 
