@@ -6,6 +6,7 @@ import { Egress, isOn } from "../../worker/egress";
 import { outcomeName } from "../../worker/outcome";
 import { Sandbox } from "../../worker/sandbox";
 import { hostsOf } from "../../worker/settings";
+import { exec } from "./calls";
 import { type FakeContainer, forgetContainers, withContainer } from "./fake-container";
 
 afterEach(() => {
@@ -103,7 +104,7 @@ describe("a container", () => {
   const started = (hosts: string, test: (container: FakeContainer, outcome: string | undefined) => void) =>
     withContainer(`sandbox-egress-${rooms++}`, async (_, container, state) => {
       const sandbox = new Sandbox(state, { ...env, ALLOWED_HOSTS: hosts });
-      const reply = await sandbox.fetch(new Request("http://sandbox/executions", { method: "POST", body: "{}" }));
+      const reply = await sandbox.fetch(exec("true"));
       test(container, outcomeName(reply));
     });
 
