@@ -31,7 +31,7 @@
 ///   no_metrics             as nothing runs
 ///   metrics_failed         as the agent that runs gave none
 ///   key_reused             the Idempotency-Key came with another body before
-///   start_failed, start_timeout, restore_failed, at_capacity, lost, gone
+///   start_failed, start_timeout, restore_failed, at_capacity, hosts_invalid, lost, gone
 ///                          what kept a call from its answer; also a failed record's `outcome`
 ///   sleep_failed           of `sleep`: the room stays awake
 ///   crashed                a fault of the edge itself, and every other name
@@ -89,7 +89,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon. A key's rooms are its owner's to delete.
-constexpr std::array<Failure, 20> kFailures = {{
+constexpr std::array<Failure, 21> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -97,6 +97,8 @@ constexpr std::array<Failure, 20> kFailures = {{
     {"restore_failed", ErrorCode::ExecutionFailed, messages::kRestoreFailed, "", Ran::No,
      messages::kCallRestoreFailed},
     {"at_capacity", ErrorCode::Unavailable, messages::kAtCapacity, "10", Ran::No, messages::kCallAtCapacity},
+    {"hosts_invalid", ErrorCode::ExecutionFailed, messages::kHostsInvalid, "", Ran::No,
+     messages::kCallHostsInvalid},
     {"lost", ErrorCode::ExecutionFailed, messages::kLost, "", Ran::Perhaps, messages::kCallLost},
     {"gone", ErrorCode::Gone, messages::kGone, "", Ran::Perhaps, messages::kCallGone},
     {"slept", ErrorCode::Unavailable, messages::kSlept, "1", Ran::Perhaps},
@@ -478,7 +480,7 @@ Answer answer_cut(const Report& report) {
 }
 
 Answer answer_metrics(const Report& report) {
-  return answer(200, "text/plain; version=0.0.4", std::string(report.fields));
+  return answer(200, agent_api::kMetricsType, std::string(report.fields));
 }
 
 /// An outcome that is no failure.

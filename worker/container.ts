@@ -1,5 +1,7 @@
 import { readFields } from "./fields";
+import { roomOf } from "./names";
 import { type Failure, outcomeReply } from "./outcome";
+import { type AllowedHost, hostsOf } from "./settings";
 import { passOn, TRACE_HEADER, traceOf } from "./trace";
 import { within } from "./within";
 
@@ -27,6 +29,11 @@ const SNAPSHOT_MS = 120_000;
  */
 const KEEP_MS = 15 * 60_000;
 
+/** Where the platform writes the certificate that it answers HTTPS requests of a container with, if those are let out. */
+const CA_FILE = "/etc/cloudflare/certs/cloudflare-containers-ca.crt";
+/** What has OpenSSL, Node, Python's requests, curl and git trust it. Nothing else answers them, so they need trust no other. */
+const CA_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"];
+
 /** What its owner hears of a container. */
 export interface ContainerEvents {
   /** Before each start of one, by a caller or the object itself; why there shall be none. */
@@ -44,6 +51,8 @@ export interface ContainerSettings {
   patience: number;
   /** A name of the platform's instance types. */
   instance: string;
+  /** What commands may reach, as wrangler.toml has it. */
+  hosts: string;
 }
 
 /** A call that is for a container that takes commands. */
@@ -97,7 +106,7 @@ export class SandboxContainer {
     this.#settings = settings;
     this.#events = events;
     this.#boot = ctx.storage.kv.get<Boot>("boot");
-    if (this.running) this.#watch(); // it outlived an earlier instance of the object
+    if (this.running) this.#takeOver();
   }
 
   get patience(): number {
@@ -293,6 +302,8 @@ export class SandboxContainer {
 
   /** Starts the container, unless it runs, and waits until its agent answers. */
   async #start(caller: string | undefined): Promise<Failure | undefined> {
+    const hosts = this.#hosts();
+    if (!hosts) return "hosts_invalid";
     const deadline = Date.now() + this.patience;
     const life = this.#life;
     let launched = false;
@@ -301,8 +312,9 @@ export class SandboxContainer {
       if (!this.running && !launched) {
         const refusal = await this.#events.starting(caller);
         if (refusal) return refusal;
+        await this.#letOut(hosts);
         if (life !== this.#life) return "gone";
-        this.#launch();
+        this.#launch(hosts);
         this.#events.started();
         launched = true;
       }
@@ -322,9 +334,42 @@ export class SandboxContainer {
     }
   }
 
-  #launch(): void {
+  /** What commands may reach; undefined where that cannot be read. */
+  #hosts(): AllowedHost[] | undefined {
+    try {
+      return hostsOf("ALLOWED_HOSTS", this.#settings.hosts);
+    } catch (error) {
+      console.error(`${this.#ctx.id.name}: did not start`, error);
+      return undefined;
+    }
+  }
+
+  /** Has the platform hand to `Egress` what the container's commands ask of hosts; what they ask of others stays undone. */
+  async #letOut(hosts: AllowedHost[]): Promise<void> {
+    if (hosts.length === 0) return;
+    const props = { room: roomOf(`${this.#ctx.id.name}`) };
+    const egress = this.#ctx.exports.Egress({ props });
+    const calls = hosts.flatMap(({ host, port }) => {
+      const place = port ? `${host}:${port}` : host;
+      return [
+        this.#container.interceptOutboundHttp(place, egress),
+        this.#container.interceptOutboundHttps(place, egress),
+      ];
+    });
+    await Promise.all(calls);
+  }
+
+  /** Of an earlier instance of the object, which the container has outlived. */
+  #takeOver(): void {
+    this.#watch();
+    const log = (error: unknown) => console.error(`${this.#ctx.id.name}: reaches no hosts`, error);
+    this.#letOut(this.#hosts() ?? []).catch(log);
+  }
+
+  #launch(hosts: AllowedHost[]): void {
     const boot: Boot = { id: crypto.randomUUID(), token: crypto.randomUUID() };
     const { snapshot } = this;
+    const trust = Object.fromEntries(CA_VARIABLES.map((name) => [name, CA_FILE]));
     this.#ctx.storage.kv.put("boot", boot);
     this.#boot = boot;
     const image = this.#container.images.sandbox;
@@ -332,7 +377,12 @@ export class SandboxContainer {
     this.#container.start({
       enableInternet: false,
       instance: this.#settings.instance as "lite",
-      env: { ...this.#variables(), ROOMBOX_BOOT_ID: boot.id, ROOMBOX_AGENT_TOKEN: boot.token },
+      env: {
+        ...(hosts.length > 0 ? trust : {}),
+        ...this.#variables(),
+        ROOMBOX_BOOT_ID: boot.id,
+        ROOMBOX_AGENT_TOKEN: boot.token,
+      },
       ...(snapshot ? { containerSnapshot: { id: snapshot.id } } : { image }),
     });
     this.#watch();

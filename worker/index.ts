@@ -14,6 +14,7 @@ import { isTooMany } from "./rates";
 import { createRoom, listRooms } from "./rooms";
 import { passOn, REQUEST_ID_HEADER, type Trace, traceOf, traceparent } from "./trace";
 
+export { Egress } from "./egress";
 export { Registry } from "./registry";
 export { Sandbox } from "./sandbox";
 

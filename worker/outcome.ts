@@ -42,7 +42,14 @@ export type OutcomeName =
   | "rooms";
 
 /** Why a container takes no commands. */
-export type Failure = "start_failed" | "restore_failed" | "start_timeout" | "at_capacity" | "too_many_rooms" | "gone";
+export type Failure =
+  | "start_failed"
+  | "restore_failed"
+  | "start_timeout"
+  | "at_capacity"
+  | "too_many_rooms"
+  | "hosts_invalid"
+  | "gone";
 
 /** On replies of the object that are not the agent's; the fields are the body then. */
 const OUTCOME_HEADER = "roombox-outcome";

@@ -39,7 +39,11 @@ export class Sandbox extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#activity = new Activity(ctx, env);
-    const settings = { patience: durationOf("START_TIMEOUT", env.START_TIMEOUT), instance: env.INSTANCE_TYPE };
+    const settings = {
+      patience: durationOf("START_TIMEOUT", env.START_TIMEOUT),
+      instance: env.INSTANCE_TYPE,
+      hosts: env.ALLOWED_HOSTS,
+    };
     this.#container = new SandboxContainer(ctx, settings, {
       starting: (caller) => this.#admit(caller),
       failed: () => this.#giveBack(),

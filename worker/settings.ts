@@ -15,3 +15,24 @@ export function durationOf(name: string, text: string): number {
   }
   return Number(number) * (UNITS[unit] ?? 0);
 }
+
+/** A place that commands may reach: a host's name, or `*.` and the name of those below it; without a port, those of HTTP and HTTPS. */
+export interface AllowedHost {
+  host: string;
+  port: string;
+}
+
+/** Letters, digits, hyphens and underscores between dots (RFC 1123); not what a URL takes for an address, as `10.1` or `0x7f.1`. */
+const HOST =
+  /^(?=.{1,255}$)(\*\.)?([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[\da-f]*$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** Hosts among wrangler.toml's `vars`, with blanks between them. Throws on anything else. */
+export function hostsOf(name: string, text: string): AllowedHost[] {
+  const entries = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return entries.map((entry) => {
+    const [, host = "", port = ""] = /^([^:]*)(?::([1-9]\d{0,4}))?$/.exec(entry) ?? [];
+    if (HOST.test(host) && Number(port) <= 65_535) return { host, port };
+    const form = 'a name as in "registry.example", "*.registry.example" or "registry.example:8443"';
+    throw new Error(`wrangler.toml: ${name} has "${entry}"; it should be ${form}`);
+  });
+}

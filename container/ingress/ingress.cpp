@@ -1,6 +1,6 @@
 // The ingress stand-in: what `wrangler dev` starts beside each sandbox, in the sandbox's network namespace,
 // on a machine that cannot pull the real interceptor. It lets workerd in to the sandbox's ports and the
-// sandbox out to nothing. Local development only: it is never deployed.
+// sandbox out to nothing but what workerd carries. Local development only: it is never deployed.
 
 #include <arpa/inet.h>
 
@@ -16,9 +16,11 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <memory>
+#include <sstream>
 #include <string>
+#include <string_view>
 
+#include "container/ingress/egress.h"
 #include "container/ingress/policy.h"
 #include "container/ingress/server.h"
 
@@ -28,10 +30,15 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr int kExitFailure = 1;
+// What workerd has the engine call the machine that it listens on.
+constexpr std::string_view kGatewayName = "host.docker.internal";
 
 struct Options {
   std::string listen = "0.0.0.0:39001";
+  std::uint16_t egress_port = 0;
+  std::string gateway;
   std::string policy = "/etc/roombox/policy.nft";
+  std::string egress_rules = "/etc/roombox/egress.nft";
   std::string certificate = "/etc/roombox/ca.pem";
 };
 
@@ -53,22 +60,44 @@ std::string read_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// The address that the engine has given to a name in /etc/hosts; resolving others is not for this program.
+asio::ip::address address_of(std::string_view name) {
+  std::ifstream file("/etc/hosts");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string address;
+    words >> address;
+    for (std::string word; words >> word;) {
+      boost::system::error_code bad;
+      const auto parsed = asio::ip::make_address(address, bad);
+      if (word == name && !bad && parsed.is_v4()) return parsed;
+    }
+  }
+  return asio::ip::address_v4::any();  // nobody: a deployment that lets nothing out needs none
+}
+
 int run(const Options& options) {
   const tcp::endpoint endpoint = listen_endpoint(options.listen);
   asio::io_context io(1);
   asio::signal_set signals(io, SIGTERM, SIGINT);
   signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
 
-  // It listens first and answers last: workerd, which comes as soon as the container has started and starts the
-  // sandbox once it is answered, then waits for the policy, instead of being refused and pausing for 200 ms.
+  // It listens first and answers last: workerd, which comes as soon as the container has started and starts
+  // the sandbox once it is answered, then waits for the policy, instead of being refused and pausing for 200
+  // ms.
   tcp::acceptor acceptor(io, endpoint);
-  if (const auto problem = roombox::ingress::apply_policy(options.policy, endpoint.port())) {
+  namespace ingress = roombox::ingress;
+  if (const auto problem = ingress::apply_rules(
+          options.policy, {{"ingress_port", endpoint.port()}, {"egress_mark", ingress::kMark}})) {
     std::cerr << "roombox-ingress: no network policy, so no ingress: " << *problem << std::endl;
     return kExitFailure;
   }
-  auto settings = std::make_shared<roombox::ingress::Settings>();
-  settings->certificate = read_file(options.certificate);
-  asio::co_spawn(io, roombox::ingress::serve(acceptor, std::move(settings)), asio::detached);
+  const auto gateway =
+      options.gateway.empty() ? address_of(kGatewayName) : asio::ip::make_address(options.gateway);
+  ingress::Egress egress(io, gateway, options.egress_port, options.egress_rules);
+  const ingress::Settings settings{read_file(options.certificate),
+                                   [&egress](std::string_view body) { return egress.configure(body); }};
+  asio::co_spawn(io, ingress::serve(acceptor, settings), asio::detached);
   std::cerr << "roombox-ingress: listening on " << acceptor.local_endpoint() << std::endl;
   io.run();
   return 0;
@@ -78,12 +107,17 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Lets workerd in to a sandbox, and the sandbox out to nothing");
+  CLI::App app("Lets workerd in to a sandbox, and the sandbox out to what workerd carries");
   app.add_option("--http-ingress-address", options.listen, "Address and port to listen on");
+  app.add_option("--http-egress-port", options.egress_port,
+                 "Port where workerd carries requests of the sandbox");
+  app.add_option("--gateway", options.gateway,
+                 "Address of workerd, if not what /etc/hosts has for the gateway");
   app.add_option("--policy", options.policy, "nftables rules to load first");
+  app.add_option("--egress-rules", options.egress_rules,
+                 "nftables rules to load while commands may reach some hosts");
   app.add_option("--certificate", options.certificate, "PEM file that GET /ca answers");
-  // workerd passes the real interceptor's options too (gateway, egress port, DNS): nothing leaves, so none
-  // matters.
+  // workerd passes the rest of the real interceptor's options too: what they say is always so here.
   app.allow_extras();
   CLI11_PARSE(app, argc, argv);
   try {

@@ -13,16 +13,11 @@ namespace {
 // Absolute, so that no PATH decides which program sets the policy.
 constexpr const char* kNft = "/usr/sbin/nft";
 
-}  // namespace
-
-std::optional<std::string> apply_policy(const std::string& file, std::uint16_t port) {
-  std::string define = "ingress_port=" + std::to_string(port);
-  std::string name = file;
-  std::string nft = kNft;
-  std::string define_flag = "--define";
-  std::string file_flag = "--file";
-  const std::array<char*, 6> argv = {nft.data(),       define_flag.data(), define.data(),
-                                     file_flag.data(), name.data(),        nullptr};
+std::optional<std::string> run_nft(std::vector<std::string> arguments, const std::string& what) {
+  std::string program = kNft;
+  std::vector<char*> argv = {program.data()};
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
   const std::array<char*, 1> env = {nullptr};
   pid_t pid = -1;
   if (const int error = posix_spawn(&pid, kNft, nullptr, nullptr, argv.data(), env.data()); error != 0) {
@@ -33,8 +28,24 @@ std::optional<std::string> apply_policy(const std::string& file, std::uint16_t p
     if (errno != EINTR) return std::string("cannot wait for nft: ") + std::strerror(errno);
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
-  return "nft refused " + file +
+  return "nft refused " + what +
          " (its message is above): the kernel needs nf_tables, this process CAP_NET_ADMIN";
+}
+
+}  // namespace
+
+std::optional<std::string> apply_rules(const std::string& file,
+                                       const std::vector<std::pair<std::string, std::uint32_t>>& variables) {
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : variables) {
+    arguments.insert(arguments.end(), {"--define", name + "=" + std::to_string(value)});
+  }
+  arguments.insert(arguments.end(), {"--file", file});
+  return run_nft(std::move(arguments), file);
+}
+
+std::optional<std::string> remove_table(const std::string& family, const std::string& name) {
+  return run_nft({"delete", "table", family, name}, "to take " + name + " away");
 }
 
 }  // namespace roombox::ingress

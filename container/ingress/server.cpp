@@ -1,13 +1,6 @@
 #include "container/ingress/server.h"
 
-#include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -18,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "container/ingress/connections.h"
+
 namespace roombox::ingress {
 namespace {
 
@@ -25,13 +20,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
-using namespace asio::experimental::awaitable_operators;
 
-// Failures of a connection end that connection, so they come as values, not as exceptions.
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
-
-// What one direction of a tunnel holds in memory at most: it reads on only once the other side took it all.
-constexpr std::size_t kTunnelBuffer = 64 * 1024;
 // workerd's own requests are a few hundred bytes.
 constexpr std::uint32_t kMaxHead = 16 * 1024;
 constexpr std::uint64_t kMaxBody = 64 * 1024;
@@ -39,8 +28,6 @@ constexpr std::uint64_t kMaxBody = 64 * 1024;
 constexpr std::chrono::seconds kRequestTimeout{30};
 // The sandbox is in this network namespace: it accepts or refuses at once unless its backlog is full.
 constexpr std::chrono::seconds kConnectTimeout{5};
-// Out of descriptors: ending the server would end every tunnel, so it waits for some to close.
-constexpr std::chrono::milliseconds kAcceptPause{50};
 
 using Request = http::request<http::string_body>;
 using Response = http::response<http::string_body>;
@@ -72,44 +59,6 @@ std::optional<tcp::endpoint> parse_endpoint(std::string_view text) {
   return tcp::endpoint(address, port);
 }
 
-// Copies until the end of `from`, then passes that end on: the other direction may still have much to say
-// (a client that has sent its request and half-closes wants the answer). An error ends both directions.
-asio::awaitable<void> copy(tcp::socket& from, tcp::socket& to) {
-  std::array<char, kTunnelBuffer> buffer;
-  for (;;) {
-    const auto [read_error, count] = co_await from.async_read_some(asio::buffer(buffer), kAwait);
-    boost::system::error_code ignored;
-    if (read_error == asio::error::eof) {
-      to.shutdown(tcp::socket::shutdown_send, ignored);
-      co_return;
-    }
-    if (!read_error) {
-      const auto [write_error, written] = co_await asio::async_write(to, asio::buffer(buffer, count), kAwait);
-      if (!write_error) continue;
-    }
-    // Reset, not closed in order: who reads at the far end must not take a cut stream for a whole one.
-    for (tcp::socket* socket : {&from, &to}) {
-      socket->set_option(asio::socket_base::linger(true, 0), ignored);
-      socket->close(ignored);
-    }
-    co_return;
-  }
-}
-
-asio::awaitable<void> tunnel(tcp::socket client, tcp::socket target, beast::flat_buffer early) {
-  boost::system::error_code ignored;
-  for (tcp::socket* socket : {&client, &target}) {
-    socket->set_option(tcp::no_delay(true), ignored);
-    // A peer that vanished without a word (a paused virtual machine) must not keep the tunnel for ever.
-    socket->set_option(asio::socket_base::keep_alive(true), ignored);
-  }
-  if (early.size() > 0) {  // bytes that came in one packet with the CONNECT
-    const auto [error, written] = co_await asio::async_write(target, early.data(), kAwait);
-    if (error) co_return;
-  }
-  co_await (copy(client, target) && copy(target, client));
-}
-
 // Opens the connection a CONNECT asks for; what went wrong is in `why`.
 asio::awaitable<std::optional<tcp::socket>> open_target(const Request& request, std::string& why) {
   const std::string_view name = request["X-Dst-Addr"].empty() ? request.target() : request["X-Dst-Addr"];
@@ -129,9 +78,10 @@ asio::awaitable<std::optional<tcp::socket>> open_target(const Request& request, 
 }
 
 Response answer_plain(const Request& request, const Settings& settings) {
-  // Nothing leaves the room here, so there is no egress to set up; workerd only waits for the 200.
   if (request.method() == http::verb::put && request.target() == "/egress") {
-    return answer(request, http::status::ok, "");
+    const auto problem = settings.configure_egress(request.body());
+    if (!problem) return answer(request, http::status::ok, "");
+    return answer(request, http::status::internal_server_error, *problem + "\n");
   }
   if (request.method() == http::verb::get && request.target() == "/ca") {
     return answer(request, http::status::ok, settings.certificate, "application/x-pem-file");
@@ -139,7 +89,7 @@ Response answer_plain(const Request& request, const Settings& settings) {
   return answer(request, http::status::not_found, "not found\n");
 }
 
-asio::awaitable<void> serve_connection(tcp::socket socket, std::shared_ptr<const Settings> settings) {
+asio::awaitable<void> serve_connection(tcp::socket socket, const Settings& settings) {
   beast::tcp_stream stream(std::move(socket));
   beast::flat_buffer buffer;
   for (;;) {
@@ -170,10 +120,12 @@ asio::awaitable<void> serve_connection(tcp::socket socket, std::shared_ptr<const
       static constexpr std::string_view kEstablished = "HTTP/1.1 200 OK\r\n\r\n";
       const auto [error, count] = co_await asio::async_write(stream, asio::buffer(kEstablished), kAwait);
       if (error) co_return;
-      co_return co_await tunnel(stream.release_socket(), std::move(*target), std::move(buffer));
+      // Bytes that came in one packet with the CONNECT are the tunnel's first.
+      const std::string_view early(static_cast<const char*>(buffer.data().data()), buffer.size());
+      co_return co_await tunnel(stream.release_socket(), std::move(*target), early);
     }
     const Response response = wants_tunnel ? answer(request, http::status::bad_request, why + "\n")
-                                           : answer_plain(request, *settings);
+                                           : answer_plain(request, settings);
     const auto [error, count] = co_await http::async_write(stream, response, kAwait);
     if (error || response.need_eof() || !response.keep_alive()) co_return;
   }
@@ -181,17 +133,9 @@ asio::awaitable<void> serve_connection(tcp::socket socket, std::shared_ptr<const
 
 }  // namespace
 
-asio::awaitable<void> serve(tcp::acceptor& acceptor, std::shared_ptr<const Settings> settings) {
-  const auto executor = acceptor.get_executor();
-  while (acceptor.is_open()) {
-    auto [error, socket] = co_await acceptor.async_accept(kAwait);
-    if (error) {
-      asio::steady_timer pause(executor, kAcceptPause);
-      co_await pause.async_wait(kAwait);
-      continue;
-    }
-    asio::co_spawn(executor, serve_connection(std::move(socket), settings), asio::detached);
-  }
+asio::awaitable<void> serve(tcp::acceptor& acceptor, const Settings& settings) {
+  return accept_all(
+      acceptor, [&settings](tcp::socket socket) { return serve_connection(std::move(socket), settings); });
 }
 
 }  // namespace roombox::ingress

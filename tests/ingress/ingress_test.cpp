@@ -35,8 +35,10 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kIngressPort = 39001;
-constexpr std::uint16_t kRoomPort = 8080;     // a server in the room
-constexpr std::uint16_t kOutsidePort = 7777;  // a server outside it
+constexpr std::uint16_t kRoomPort = 8080;      // a server in the room
+constexpr std::uint16_t kOutsidePort = 7777;   // a server outside it
+constexpr std::uint16_t kWorkerdPort = 41234;  // where requests of the room are carried
+constexpr uid_t kCommand = 1000;               // whoever runs commands
 constexpr const char* kOutside4 = "10.77.0.1";
 constexpr const char* kOutside6 = "fd77::1";
 constexpr const char* kRoom4 = "10.77.0.2";
@@ -44,7 +46,8 @@ constexpr const char* kCertificate = "-----BEGIN CERTIFICATE-----\nnot one\n----
 
 class Fd {
  public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {
     std::swap(fd_, other.fd_);
@@ -57,7 +60,7 @@ class Fd {
   void reset() { *this = Fd(); }
 
  private:
-  int fd_;
+  int fd_ = -1;
 };
 
 struct Address {
@@ -84,6 +87,15 @@ Address make_address(const std::string& host, std::uint16_t port) {
   return address;
 }
 
+// Whose a socket is, the rules see by who made it.
+template <typename Work>
+auto as_command(Work work) {
+  EXPECT_EQ(seteuid(kCommand), 0);
+  auto result = work();
+  EXPECT_EQ(seteuid(0), 0);
+  return result;
+}
+
 Fd listen_on(const std::string& host, std::uint16_t port) {
   const Address address = make_address(host, port);
   Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -107,6 +119,10 @@ Fd connect_to(const std::string& host, std::uint16_t port) {
 
 bool reaches(const std::string& host, std::uint16_t port) {
   return connect_to(host, port).get() >= 0;
+}
+
+bool command_reaches(const std::string& host, std::uint16_t port) {
+  return as_command([&] { return reaches(host, port); });
 }
 
 void send_all(const Fd& fd, std::string_view data) {
@@ -190,6 +206,8 @@ class IngressTest : public testing::Test {
       return;
     }
     start_outside();
+    inside_ = Fd(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    outside_net_ = Fd(open(("/proc/" + std::to_string(outside_) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
     const std::string outside = "nsenter -t " + std::to_string(outside_) + " -n ip ";
     const std::string script =
         "set -e; ip link set lo up; ip link add room0 type veth peer name host0 netns " +
@@ -237,24 +255,100 @@ class IngressTest : public testing::Test {
     close(ready[1]);
   }
 
+  // A socket made in the other namespace stays there.
+  template <typename Work>
+  static auto from_outside(Work work) {
+    EXPECT_EQ(setns(outside_net_.get(), CLONE_NEWNET), 0);
+    auto result = work();
+    EXPECT_EQ(setns(inside_.get(), CLONE_NEWNET), 0);
+    return result;
+  }
+
   // As the other namespace: whether it reaches a port of the room.
   static bool outside_reaches(std::uint16_t port) {
-    return shell("nsenter -t " + std::to_string(outside_) + " -n timeout 1 bash -c 'exec 3<>/dev/tcp/" +
-                 kRoom4 + "/" + std::to_string(port) + "' 2>/dev/null") == 0;
+    return from_outside([port] { return reaches(kRoom4, port); });
   }
 
   static std::vector<std::string> command_line() {
     // The options that are not ours are the real interceptor's, as workerd passes them.
-    return {INGRESS_BINARY,           "--http-egress-port", "41234",
-            "--http-ingress-address", "0.0.0.0:39001",      "--docker-gateway-cidr",
-            "172.17.0.0/16",          "--dns-enabled",      "--tls-intercept",
-            "--disable-ipv6",         "--policy",           INGRESS_POLICY,
-            "--certificate",          certificate_};
+    return {INGRESS_BINARY,    "--http-egress-port",
+            "41234",           "--http-ingress-address",
+            "0.0.0.0:39001",   "--docker-gateway-cidr",
+            "172.17.0.0/16",   "--dns-enabled",
+            "--tls-intercept", "--disable-ipv6",
+            "--policy",        INGRESS_RULES "policy.nft",
+            "--egress-rules",  INGRESS_RULES "egress.nft",
+            "--gateway",       kOutside4,
+            "--certificate",   certificate_};
   }
 
   void start() {
     ingress_ = std::make_unique<Process>(command_line());
-    ASSERT_TRUE(eventually([] { return reaches("127.0.0.1", kIngressPort); }));
+    ASSERT_TRUE(eventually([] { return outside_reaches(kIngressPort); }));
+    ASSERT_EQ(configure("{}"), "HTTP/1.1 200 OK");  // it answers once the policy holds
+  }
+
+  // The same as a sandbox has that may reach some hosts, with a workerd to carry its requests.
+  void start_with_hosts() {
+    start();
+    workerd_ = from_outside([] { return listen_on(kOutside4, kWorkerdPort); });
+    ASSERT_GE(workerd_.get(), 0);
+    ASSERT_EQ(configure(R"({"port":41234,"dns":{"allowHostnames":["registry.example","*.wild.example"]},)"
+                        R"("internet":{"enabled":false}})"),
+              "HTTP/1.1 200 OK");
+  }
+
+  // Tells it what workerd would; the first line of its answer.
+  static std::string configure(const std::string& body) {
+    const Fd client = request("PUT /egress HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+                              std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::string answer = read_to_end(client);
+    return answer.substr(0, answer.find('\r'));
+  }
+
+  // A connection of a command that says something.
+  static Fd say(const std::string& host, std::uint16_t port, const std::string& text) {
+    Fd fd = as_command([&] { return connect_to(host, port); });
+    EXPECT_GE(fd.get(), 0) << host << ": " << strerror(errno);
+    send_all(fd, text);
+    return fd;
+  }
+
+  // The connection that workerd gets, or none within a moment.
+  Fd accept_at_workerd(std::chrono::milliseconds patience = 2s) const {
+    pollfd wait{workerd_.get(), POLLIN, 0};
+    if (poll(&wait, 1, static_cast<int>(patience.count())) != 1) return Fd();
+    return Fd(accept4(workerd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+
+  static bool was_reset(const Fd& fd) {
+    char byte;
+    return recv(fd.get(), &byte, 1, 0) == -1 && errno == ECONNRESET;
+  }
+
+  // What a name server says to a command's question of a type; empty if it says nothing.
+  static std::string ask(const std::string& server, const std::string& name, char type, int transport) {
+    std::string query("\x12\x34\x01\0\0\1\0\0\0\0\0\0", 12);
+    for (std::size_t at = 0, end; at <= name.size(); at = end + 1) {
+      end = std::min(name.find('.', at), name.size());
+      query += static_cast<char>(end - at);
+      query += name.substr(at, end - at);
+    }
+    query += std::string("\0\0", 2) + type + std::string("\0\1", 2);
+    return exchange(server, query, transport);
+  }
+
+  static std::string exchange(const std::string& server, std::string query, int transport) {
+    const bool tcp = transport == SOCK_STREAM;
+    if (tcp) query = std::string(1, '\0') + static_cast<char>(query.size()) + query;
+    const Address address = make_address(server, 53);
+    const Fd fd = as_command([&] { return Fd(socket(AF_INET, transport | SOCK_CLOEXEC, 0)); });
+    const timeval patience{1, 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    EXPECT_EQ(connect(fd.get(), address.get(), address.size), 0);
+    send_all(fd, query);
+    const std::string reply = read_some(fd, 1024);
+    return tcp && reply.size() > 2 ? reply.substr(2) : reply;
   }
 
   std::size_t open_descriptors() const {
@@ -264,7 +358,7 @@ class IngressTest : public testing::Test {
   }
 
   static Fd request(const std::string& head) {
-    Fd fd = connect_to("127.0.0.1", kIngressPort);
+    Fd fd = from_outside([] { return connect_to(kRoom4, kIngressPort); });
     send_all(fd, head);
     return fd;
   }
@@ -281,8 +375,11 @@ class IngressTest : public testing::Test {
 
   inline static std::string missing_;
   inline static pid_t outside_ = -1;
+  inline static Fd inside_;
+  inline static Fd outside_net_;
   inline static std::string certificate_;
   Fd room_;
+  Fd workerd_;
   std::unique_ptr<Process> ingress_;
 };
 
@@ -307,6 +404,8 @@ TEST_F(IngressTest, KeepsTheRoomIn) {
 
   EXPECT_TRUE(reaches("127.0.0.1", kRoomPort));
   EXPECT_TRUE(reaches(kRoom4, kRoomPort)) << "its own address, by loopback";
+  EXPECT_FALSE(command_reaches(kOutside4, kOutsidePort));
+  EXPECT_TRUE(command_reaches("127.0.0.1", kRoomPort));
   EXPECT_TRUE(outside_reaches(kIngressPort));
 }
 
@@ -322,7 +421,123 @@ TEST_F(IngressTest, DoesNotListenWithoutAPolicy) {
   for (std::string& argument : command_line()) arguments.push_back(std::move(argument));
   Process powerless(arguments);
   EXPECT_EQ(powerless.wait(), 1);
-  EXPECT_FALSE(reaches("127.0.0.1", kIngressPort));
+  EXPECT_FALSE(outside_reaches(kIngressPort));
+}
+
+TEST_F(IngressTest, IsNotForTheRoomItself) {
+  start();
+  for (const char* address : {"127.0.0.1", kRoom4}) {
+    EXPECT_FALSE(reaches(address, kIngressPort)) << address << ", for the agent, who relays to ports";
+    EXPECT_FALSE(command_reaches(address, kIngressPort)) << address;
+  }
+}
+
+TEST_F(IngressTest, CarriesACommandsRequestToWorkerdUnderTheNameItAsksFor) {
+  start_with_hosts();
+  const Fd command = say("192.0.2.7", 8000, "POST / HTTP/1.1\r\nHost: registry.example:8000\r\n\r\nbody");
+  const Fd workerd = accept_at_workerd();
+  EXPECT_EQ(
+      read_head(workerd),
+      "CONNECT 192.0.2.7:8000 HTTP/1.1\r\nHost: 192.0.2.7:8000\r\nX-Hostname: registry.example:8000\r\n\r\n");
+  send_all(workerd, "HTTP/1.1 200 OK\r\n\r\n");
+  EXPECT_EQ(read_head(workerd), "POST / HTTP/1.1\r\nHost: registry.example:8000\r\n\r\n");
+  EXPECT_EQ(read_some(workerd), "body");
+  send_all(workerd, "HTTP/1.1 204 No Content\r\n\r\n");
+  EXPECT_EQ(read_head(command), "HTTP/1.1 204 No Content\r\n\r\n");
+}
+
+TEST_F(IngressTest, TakesAHeadThatComesInPieces) {
+  start_with_hosts();
+  const Fd command = say("192.0.2.7", 80, "GET / HTTP/1.1\r\nHo");
+  EXPECT_LT(accept_at_workerd(200ms).get(), 0);
+  send_all(command, "st: registry.example\r\n\r");
+  send_all(command, "\n");
+  EXPECT_NE(read_head(accept_at_workerd()).find("X-Hostname: registry.example\r\n"), std::string::npos);
+}
+
+TEST_F(IngressTest, RefusesWhatWorkerdDoesNotPlace) {
+  start_with_hosts();
+  for (const char* reply : {"HTTP/1.1 202 Accepted\r\n\r\n", "HTTP/1.1 405 No\r\n\r\n", ""}) {
+    const Fd command = say(kOutside4, kOutsidePort, "GET / HTTP/1.1\r\nHost: other.example\r\n\r\n");
+    Fd workerd = accept_at_workerd();
+    read_head(workerd);
+    send_all(workerd, reply);
+    workerd.reset();
+    EXPECT_TRUE(was_reset(command)) << reply;
+  }
+}
+
+TEST_F(IngressTest, AsksWorkerdForNobodyWithoutAName) {
+  start_with_hosts();
+  const std::string many(70000, 'x');
+  for (const std::string& text : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("\x16\x03\x01 hello"),
+                                  std::string("SSH-2.0-x\r\n"), "GET / HTTP/1.1\r\nX: " + many,
+                                  std::string("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+                                  std::string("GET / HTTP/1.1\r\nHost: registry.example@b\r\n\r\n")}) {
+    const auto begin = Clock::now();
+    EXPECT_TRUE(was_reset(say("192.0.2.7", 443, text))) << text.substr(0, 40);
+    EXPECT_LT(Clock::now() - begin, 1s) << text.substr(0, 40);
+  }
+  EXPECT_LT(accept_at_workerd(0ms).get(), 0);
+}
+
+TEST_F(IngressTest, LetsNothingElseOutToo) {
+  start_with_hosts();
+  EXPECT_FALSE(reaches(kOutside4, kOutsidePort)) << "root's own, the agent's";
+  EXPECT_FALSE(reaches(kOutside4, kWorkerdPort)) << "where the stand-in goes, for the agent";
+  EXPECT_FALSE(command_reaches(kOutside6, kOutsidePort));
+  EXPECT_FALSE(command_reaches("127.0.0.11", kRoomPort));
+  EXPECT_TRUE(command_reaches("127.0.0.1", kRoomPort)) << "its own servers are not turned away";
+  EXPECT_TRUE(command_reaches(kRoom4, kRoomPort));
+  const Fd datagram = as_command([] { return Fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); });
+  const Address other = make_address(kOutside4, 123);
+  EXPECT_EQ(sendto(datagram.get(), "x", 1, 0, other.get(), other.size), -1);
+  // To itself: nobody was asked for.
+  EXPECT_EQ(read_to_end(say("127.0.0.1", 39002, "GET / HTTP/1.1\r\nHost: registry.example\r\n\r\n")), "");
+}
+
+TEST_F(IngressTest, AnswersNamesItself) {
+  start_with_hosts();
+  const std::string address = {'\0', '\4', '\xc6', '\x12', '\0', '\1'};  // 198.18.0.1, with its length
+  constexpr char kA = 1;
+  constexpr char kAaaa = 28;
+  for (const int transport : {SOCK_DGRAM, SOCK_STREAM}) {
+    for (const char* name : {"registry.example", "ReGistry.Example", "a.b.wild.example"}) {
+      const std::string reply = ask("8.8.8.8", name, kA, transport);
+      ASSERT_GT(reply.size(), 12u) << name;
+      EXPECT_EQ(reply.substr(0, 8), std::string("\x12\x34\x81\x80\0\1\0\1", 8)) << name;
+      EXPECT_EQ(reply.substr(reply.size() - address.size()), address) << name;
+    }
+    EXPECT_EQ(ask("192.0.2.7", "registry.example", kAaaa, transport).substr(2, 6),
+              std::string("\x81\x80\0\1\0\0", 6));
+    for (const char* name :
+         {"other.example", "wild.example", "secret.registry.example", "registry.example.other"}) {
+      EXPECT_EQ(ask("8.8.8.8", name, kA, transport).substr(2, 6), std::string("\x81\x83\0\1\0\0", 6)) << name;
+    }
+  }
+}
+
+TEST_F(IngressTest, SurvivesQueriesThatAreNone) {
+  start_with_hosts();
+  const std::string head("\x12\x34\x01\0\0\1\0\0\0\0\0\0", 12);
+  for (const std::string& query : {std::string("x"), head, head + "\x3f" + "short", head + "\xc0\x0c",
+                                   head + std::string("\1a\0\0\1", 5), std::string(12, '\xff')}) {
+    for (const int transport : {SOCK_DGRAM, SOCK_STREAM})
+      EXPECT_EQ(exchange("8.8.8.8", query, transport), "");
+  }
+  EXPECT_NE(ask("8.8.8.8", "registry.example", 1, SOCK_DGRAM), "");
+}
+
+TEST_F(IngressTest, LetsNothingOutAgainWithoutHosts) {
+  start_with_hosts();
+  EXPECT_EQ(configure(R"({"port":41235})"), "HTTP/1.1 200 OK") << "the port alone";
+  EXPECT_TRUE(command_reaches(kOutside4, kOutsidePort)) << "as far as the stand-in";
+  EXPECT_EQ(configure(R"({"port":41234,"dns":{"allowHostnames":[]}})"), "HTTP/1.1 200 OK");
+  EXPECT_FALSE(command_reaches(kOutside4, kOutsidePort));
+  EXPECT_EQ(configure("no JSON"), "HTTP/1.1 500 Internal Server Error");
+  EXPECT_FALSE(command_reaches(kOutside4, kOutsidePort));
+  EXPECT_EQ(configure(R"({"dns":{"allowHostnames":["registry.example"]}})"), "HTTP/1.1 200 OK");
+  EXPECT_TRUE(command_reaches(kOutside4, kOutsidePort)) << "and again as far as the stand-in";
 }
 
 TEST_F(IngressTest, AnswersWhatWorkerdAsks) {
@@ -354,7 +569,7 @@ TEST_F(IngressTest, DropsWhatIsNotHttp) {
   start();
   EXPECT_EQ(read_to_end(request("\x16\x03\x01 hello\r\n\r\n")), "");
   EXPECT_EQ(read_to_end(request("GET / HTTP/1.1\r\nX: " + std::string(20000, 'x'))), "");
-  EXPECT_TRUE(reaches("127.0.0.1", kIngressPort));
+  EXPECT_TRUE(outside_reaches(kIngressPort));
 }
 
 TEST_F(IngressTest, PassesBytesThatCameWithTheConnect) {

@@ -14,6 +14,10 @@ export class FakeContainer {
   snapshots: ContainerSnapshot[] = [];
   /** Milliseconds for which the platform was asked to keep it, each time. */
   kept: number[] = [];
+  /** Hosts that were let out, by scheme and in order, with where their requests go. */
+  readonly letOut: [place: string, to: Fetcher][] = [];
+  /** How many of them the last start found. */
+  lettingOut = 0;
   agent = new FakeAgent();
   /** Calls of executions, by path. */
   sent: string[] = [];
@@ -26,6 +30,7 @@ export class FakeContainer {
     if (this.running) throw new Error("start() cannot be called on a container that is already running.");
     this.running = true;
     this.starts++;
+    this.lettingOut = this.letOut.length;
     this.options = options;
     this.agent = new FakeAgent(options.env?.ROOMBOX_BOOT_ID);
     this.#ended = Promise.withResolvers();
@@ -38,6 +43,12 @@ export class FakeContainer {
   }
   async setInactivityTimeout(ms: number): Promise<void> {
     this.kept.push(ms);
+  }
+  async interceptOutboundHttp(place: string, to: Fetcher): Promise<void> {
+    this.letOut.push([`http://${place}`, to]);
+  }
+  async interceptOutboundHttps(place: string, to: Fetcher): Promise<void> {
+    this.letOut.push([`https://${place}`, to]);
   }
   /** Replaced where it is to fail, or to take its time. */
   snapshotContainer: (() => Promise<ContainerSnapshot>) | undefined = async () => {

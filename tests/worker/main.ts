@@ -3,7 +3,7 @@ import { containerOf } from "./fake-container";
 
 // The worker as it is, on a platform whose containers are fake ones.
 
-export { default, Registry } from "../../worker/index";
+export { default, Egress, Registry } from "../../worker/index";
 
 export class Sandbox extends RealSandbox {
   constructor(ctx: DurableObjectState, env: Env) {

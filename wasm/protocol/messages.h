@@ -41,6 +41,11 @@ inline constexpr std::string_view kStartTimeout =
     "the sandbox is still starting; the command did not run, try again in a few seconds";
 inline constexpr std::string_view kAtCapacity =
     "no sandbox is free at the moment; the command did not run, try again later";
+inline constexpr std::string_view kHostsInvalid =
+    "sandbox execution failed: ALLOWED_HOSTS of this deployment has an entry that is no host; the command "
+    "did "
+    "not run. Have its operator correct it in wrangler.toml: names such as registry.example, "
+    "*.registry.example or registry.example:8443, with blanks between them; the log says which entry it is";
 inline constexpr std::string_view kLost =
     "sandbox execution failed: the sandbox stopped while the command ran; what it did is unknown, its files "
     "may be lost, the next call starts the sandbox again";
@@ -65,6 +70,11 @@ inline constexpr std::string_view kCallAtCapacity =
 inline constexpr std::string_view kCallRestoreFailed =
     "the sandbox's files could not be restored from its snapshot; <undone>, try again, or delete the room to "
     "begin anew with the image";
+inline constexpr std::string_view kCallHostsInvalid =
+    "ALLOWED_HOSTS of this deployment has an entry that is no host; <undone>. Have its operator correct it "
+    "in "
+    "wrangler.toml: names such as registry.example, *.registry.example or registry.example:8443, with blanks "
+    "between them; the log says which entry it is";
 inline constexpr std::string_view kCallLost =
     "the sandbox stopped before the call was done; what it did is unknown, files may be lost, the next call "
     "starts the sandbox again";
