@@ -48,6 +48,7 @@
 #include "wasm/checks.h"
 #include "wasm/edge.h"
 #include "wasm/execution_id.h"
+#include "wasm/protocol/agent_api.h"
 #include "wasm/protocol/decimal.h"
 #include "wasm/protocol/execution.h"
 #include "wasm/protocol/field_report.h"

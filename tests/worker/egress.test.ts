@@ -136,8 +136,9 @@ describe("a container", () => {
     const head = headOf(new Request("http://w/api/rooms/r/sandbox/exec", { method: "POST" }), {
       caller: "",
       origins: "",
+      maxRooms: "0",
     });
-    const reply = new EdgeCore().outcome(head, { name: "hosts_invalid" });
+    const { response: reply } = new EdgeCore().outcome(head, { name: "hosts_invalid" });
     expect([reply.status, await reply.text()]).toEqual([500, expect.stringContaining("correct it in wrangler.toml")]);
     expect(`${log.mock.calls[0]?.[1]}`).toContain('ALLOWED_HOSTS has "https://b.example"');
   });
