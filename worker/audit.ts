@@ -1,7 +1,7 @@
 import { readFields } from "./fields";
 
-// What happened, a line of JSON each, to be counted, searched and kept: one of a request, at its answer's head, and one of an
-// execution, at its end. None has what is a caller's own: no output, no environment, no path of a file, no query, no credential.
+// What happened, a line of JSON each, to be counted, searched and kept: one of a request, at its answer's head, one of an
+// execution, at its end, and one of what a command asks of a host outside. None has what is a caller's own: no output, no environment, no path of a file, no query, no credential.
 
 /** What a request's line says beside its time: what is undefined is left out. */
 export interface RequestNote {
@@ -38,20 +38,8 @@ const COMMAND_LENGTH = 1024;
 /** Fields of a record whose values a line has. */
 const TOLD = [
   ...KEPT_FIELDS,
-  ...[
-    "id",
-    "mode",
-    "command",
-    "arguments",
-    "status",
-    "exit_code",
-    "signal",
-    "oom",
-    "truncated",
-    "duration_ms",
-    "total",
-  ],
-  ...["error_code", "outcome"],
+  ...["id", "mode", "command", "arguments"],
+  ...["status", "exit_code", "signal", "oom", "truncated", "duration_ms", "total", "error_code", "outcome"],
 ];
 
 /** @param fields of its record (wasm/protocol/record.h), in as many parts as there are; later ones override earlier ones */
@@ -84,12 +72,24 @@ export function tellExecution(env: Env, room: string, fields: Uint8Array[]): voi
   });
 }
 
+/** What a command asked of a host outside: neither path nor query, which may hold secrets. */
+export interface EgressNote {
+  room: string;
+  method: string;
+  host: string;
+  status: number;
+}
+
+export function tellEgress(env: Env, note: EgressNote): void {
+  tell(env, { event: "egress", time: new Date().toISOString(), ...note });
+}
+
 type Line = Record<string, string | number | boolean | undefined>;
 
 // Where a dataset of Analytics Engine is bound, each line is a point of it too, by these columns.
 const BLOBS = [
   ...["event", "trace", "room", "execution", "caller", "status", "code"],
-  ...["method", "route", "action", "mode", "signal"],
+  ...["method", "route", "action", "mode", "signal", "host"],
 ];
 const DOUBLES = ["ms", "exitCode", "bytes"];
 

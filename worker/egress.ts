@@ -1,4 +1,5 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { tellEgress } from "./audit";
 import { type AllowedHost, hostsOf } from "./settings";
 
 const DEFAULT_PORTS: Record<string, string> = { "http:": "80", "https:": "443" };
@@ -21,8 +22,7 @@ export class Egress extends WorkerEntrypoint<Env, Sender> {
       ? await carry(request)
       : say(403, `this sandbox may not reach ${url.host}: ALLOWED_HOSTS does not name it`);
     const { room } = this.ctx.props;
-    // Neither path nor query: they may hold secrets.
-    console.log({ message: "egress", method: request.method, host: url.host, status: reply.status, room });
+    tellEgress(this.env, { room, method: request.method, host: url.host, status: reply.status });
     return reply;
   }
 }

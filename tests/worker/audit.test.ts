@@ -157,7 +157,21 @@ describe("a request", () => {
     expect(points).toEqual([
       {
         indexes: ["room-1"],
-        blobs: ["request", trace, "room-1", "", "key:ci", "200", "", "GET", "/api/rooms/{roomID}", "status", "", ""],
+        blobs: [
+          "request",
+          trace,
+          "room-1",
+          "",
+          "key:ci",
+          "200",
+          "",
+          "GET",
+          "/api/rooms/{roomID}",
+          "status",
+          "",
+          "",
+          "",
+        ],
         doubles: [ms, Number.NaN, Number.NaN],
       },
     ]);

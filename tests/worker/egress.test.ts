@@ -70,24 +70,25 @@ describe("a request of a command", () => {
     vi.spyOn(console, "error").mockReturnValue();
     const ctx = Object.create(createExecutionContext(), { props: { value: { room: "r" } } });
     const reply = await new Egress(ctx, { ...env, ALLOWED_HOSTS: HOSTS }).fetch(request);
-    return { reply, asked, log };
+    const lines = log.mock.calls.map(([line]) => JSON.parse(`${line}`));
+    return { reply, asked, lines };
   }
 
   it("is passed on as it is, and logged without what may be secret", async () => {
     const request = new Request("https://registry.example/secret?key=1", { method: "POST", body: "body" });
-    const { reply, asked, log } = await ask(request, async () => new Response("made", { status: 201 }));
+    const { reply, asked, lines } = await ask(request, async () => new Response("made", { status: 201 }));
     expect([reply.status, await reply.text()]).toEqual([201, "made"]);
     expect(asked).toHaveBeenCalledExactlyOnceWith(request, { redirect: "manual" });
-    const line = { message: "egress", method: "POST", host: "registry.example", status: 201, room: "r" };
-    expect(log).toHaveBeenCalledExactlyOnceWith(line);
+    const line = { event: "egress", time: expect.any(String), room: "r", method: "POST", host: "registry.example" };
+    expect(lines).toEqual([{ ...line, status: 201 }]);
   });
 
   it("to another host goes nowhere", async () => {
-    const { reply, asked, log } = await ask(new Request("http://evil.example:8080/?key=1"));
+    const { reply, asked, lines } = await ask(new Request("http://evil.example:8080/?key=1"));
     expect(reply.status).toBe(403);
     expect(await reply.text()).toBe("this sandbox may not reach evil.example:8080: ALLOWED_HOSTS does not name it\n");
     expect(asked).not.toHaveBeenCalled();
-    expect(log).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ host: "evil.example:8080", status: 403 }));
+    expect(lines).toEqual([expect.objectContaining({ host: "evil.example:8080", status: 403 })]);
   });
 
   it("to a host that is not there is told so", async () => {
