@@ -47,31 +47,43 @@ export async function callerOf(request: Request, env: Env): Promise<Caller> {
   const found = credentialOf(request);
   if (!keys.any) return nobody("unconfigured");
   if (!found) return nobody("missing");
-  const given = await digest(found.credential);
-  const key = apiKey(given, keys);
-  if (key !== undefined) return { word: "key", name: key, counted: key, spent: found.spent };
-  const grant = found.credential.startsWith(TICKET)
-    ? await redeem(found.credential, env)
-    : await grantOf(found.credential, keys);
-  return { ...grant, counted: new Uint8Array(given).toHex(), spent: found.spent };
+  const { credential, spent } = found;
+  const key = apiKey(await digest(credential), keys);
+  if (key !== undefined) return { word: "key", name: key, counted: key, spent };
+  const grant = await (credential.startsWith(TICKET) ? redeem(credential, env) : grantOf(credential, keys));
+  return { ...grant, counted: new Uint8Array(await digest(signedPart(credential))).toHex(), spent };
 }
+
+/** Of a token: a signature can be written in several ways. */
+const signedPart = (token: string) => token.slice(0, token.lastIndexOf(".") + 1) || token;
 
 export const nobody = (word: string): Caller => ({ ...refusal(word), counted: "", spent: [] });
 
-/** The first of those that a request can bring it in. */
-function credentialOf({ headers, url }: Request): { credential: string; spent: string[] } | undefined {
-  const key = headers.get("x-api-key");
-  if (key) return { credential: key, spent: ["x-api-key"] }; // Authorization may be for a server in the sandbox then
+/** The first of those that a request can bring it in, and all headers that have one of ours. */
+function credentialOf(request: Request): { credential: string; spent: string[] } | undefined {
+  const { headers } = request;
+  const key = headers.get("x-api-key") || undefined;
   const [, bearer] = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "") ?? [];
-  if (bearer) return { credential: bearer, spent: ["authorization"] };
-  if (headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
   const offered = (headers.get(PROTOCOL_HEADER) ?? "").split(/ *, */);
-  const protocol = offered.find((each) => each.startsWith(CREDENTIAL_PROTOCOL));
-  if (protocol) return { credential: protocol.slice(CREDENTIAL_PROTOCOL.length), spent: [PROTOCOL_HEADER] };
+  const protocol = offered.find((each) => each.startsWith(CREDENTIAL_PROTOCOL))?.slice(CREDENTIAL_PROTOCOL.length);
+  const credential = key ?? bearer ?? (isSocket(request) ? protocol || inQuery(request) : undefined);
+  const brought: [header: string, isOurs: boolean][] = [
+    ["x-api-key", key !== undefined],
+    ["authorization", bearer === credential], // with X-API-Key another may be for a server in the sandbox
+    [PROTOCOL_HEADER, protocol !== undefined],
+  ];
+  const spent = brought.filter(([, isOurs]) => isOurs).map(([header]) => header);
+  return credential ? { credential, spent } : undefined;
+}
+
+/** The one call that a browser cannot send headers with: no other may bring a credential in other places. */
+const isSocket = ({ method, headers }: Request) =>
+  method === "GET" && headers.get("upgrade")?.toLowerCase() === "websocket";
+
+function inQuery({ url }: Request): string | undefined {
   const { pathname, searchParams } = new URL(url);
   const names = pathname.startsWith("/api/sandboxes/") ? ["ticket", "api_key", "token"] : ["ticket"];
-  const credential = names.map((name) => searchParams.get(name)).find((value) => value !== null);
-  return credential ? { credential, spent: [] } : undefined;
+  return names.map((name) => searchParams.get(name)).find((value) => value !== null) ?? undefined;
 }
 
 // API keys.
@@ -87,7 +99,7 @@ interface Keys {
 interface TokenKey {
   /** The secret's. */
   name: string;
-  /** Undefined: it is neither a secret for HS256 nor a public key. */
+  /** Undefined: it is neither a public key nor a secret that is long enough. */
   key: CryptoKey | undefined;
   algorithm: "HS256" | "EdDSA";
 }
@@ -119,14 +131,22 @@ const kidOf = (name: string) => (TOKEN_KEY.exec(name)?.[1] ?? "").toLowerCase();
 
 const named = (kind: string, name: string) => (name === "" ? kind : `${kind}:${name}`);
 
-/** A public key for EdDSA, as JWK or PEM; anything else is a secret for HS256. So a key has one algorithm, whatever a token says. */
-async function tokenKey(name: string, text: string): Promise<TokenKey> {
-  if (/^(-----BEGIN|\{)/.test(text)) {
-    return { name, key: await publicKey(text).catch(() => undefined), algorithm: "EdDSA" };
-  }
-  const hmac = { name: "HMAC", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("raw", encoder.encode(text), hmac, false, ["sign", "verify"]);
-  return { name, key, algorithm: "HS256" };
+/** What a key looks like, whole or in part, in PEM, JWK, or as the base64 of DER: it is no secret, so it must not sign. */
+const KEY_LIKE = /-BEGIN |"kty"|^[[{"]|^MC[A-Za-z0-9]wBQYD/;
+/** The least for HS256 (RFC 7518, 3.2). */
+const SECRET_BYTES = 32;
+
+/** A public key for EdDSA, as JWK or PEM, or a secret for HS256. So a key has one algorithm, whatever a token says. */
+async function tokenKey(name: string, given: string): Promise<TokenKey> {
+  const text = given.trim();
+  if (KEY_LIKE.test(text)) return { name, key: await publicKey(text).catch(() => undefined), algorithm: "EdDSA" };
+  return { name, key: await secretKey(text), algorithm: "HS256" };
+}
+
+async function secretKey(text: string): Promise<CryptoKey | undefined> {
+  const secret = encoder.encode(text);
+  if (secret.byteLength < SECRET_BYTES) return undefined;
+  return crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
 }
 
 async function publicKey(text: string): Promise<CryptoKey | undefined> {
@@ -150,6 +170,7 @@ const verified = new Map<string, { grant: Grant; expires: number; keys: Keys }>(
 const VERIFIED_MAX = 1000;
 
 async function grantOf(token: string, keys: Keys): Promise<Grant> {
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return refusal("invalid"); // what reads it is lenient
   const seen = verified.get(token);
   if (seen?.keys === keys) return seen.expires > Date.now() / 1000 ? seen.grant : refusal("expired");
   try {
@@ -176,7 +197,7 @@ function keyFor({ kid = "", alg }: JWTHeaderParameters, keys: Keys): CryptoKey {
   return found.key;
 }
 
-/** A secret that is neither one for HS256 nor a public key. @property message its name */
+/** A token's key that cannot be used. @property message its secret's name */
 class UnreadableKey extends Error {}
 
 /** `token <scopes> <room>`. What scopes there are, the core knows: whatever they are, they stay what they are in its line. */
@@ -197,7 +218,7 @@ const encoded = (text: string) => encodeURIComponent(text.toWellFormed());
 /** Signs a token with the newest key that signs: of several the last by name. */
 export async function signToken(env: Env, room: string, scopes: string, lifetime: number): Promise<Outcome> {
   const { token } = await keysOf(env);
-  const [kid, signing] = [...token].sort().findLast(([, { algorithm }]) => algorithm === "HS256") ?? [];
+  const [kid, signing] = [...token].sort().findLast(([, { algorithm, key }]) => key && algorithm === "HS256") ?? [];
   if (kid === undefined || !signing?.key) return { name: "no_token_key" };
   const expires = Math.floor((Date.now() + lifetime) / 1000);
   const credential = await new SignJWT({ room, scope: scopes.split(",") })
@@ -213,7 +234,8 @@ export async function signToken(env: Env, room: string, scopes: string, lifetime
 const TICKET = "ticket.";
 
 async function redeem(ticket: string, env: Env): Promise<Grant> {
-  const [, room, secret] = /^ticket\.([A-Za-z0-9._-]{1,64})\.([0-9a-f]{32})$/.exec(ticket) ?? [];
+  const [, room, secret] =
+    /^ticket\.([A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?)\.([0-9a-f]{32})$/.exec(ticket) ?? [];
   if (room === undefined || secret === undefined) return refusal("invalid");
   const grant = await env.SANDBOX.getByName(sandboxOf(room)).redeem(secret);
   return grant ? { word: `token ${grant.scopes} ${room}`, name: `${grant.maker};ticket` } : refusal("expired");

@@ -224,15 +224,17 @@ function socketThatSays(fields: Uint8Array): WebSocket {
   return client;
 }
 
-/** The heads of answers are a handful, all from the core's tables; a Response takes made Headers at half the price. */
+/** The heads of most answers are a handful, from the core's tables; a Response takes made Headers at half the price. */
 const headersOf = new Map<string, Headers>();
+/** Others have what a caller sent: they are not kept, or callers would fill the memory. */
+const KEPT_HEADS = 64;
+const KEPT_HEAD_LENGTH = 256;
 
 function answerHeaders(head: string): Headers {
-  let headers = headersOf.get(head);
-  if (!headers) {
-    headers = new Headers(head.split("\n").filter(Boolean).map(splitHeader));
-    headersOf.set(head, headers);
-  }
+  const kept = headersOf.get(head);
+  if (kept) return kept;
+  const headers = new Headers(head.split("\n").filter(Boolean).map(splitHeader));
+  if (head.length <= KEPT_HEAD_LENGTH && headersOf.size < KEPT_HEADS) headersOf.set(head, headers);
   return headers;
 }
 

@@ -66,7 +66,8 @@ async function answerAndTell(request: Request, env: Env): Promise<Response> {
 /** Never throws. */
 async function answerTo(call: Call): Promise<Response> {
   const { request, env } = call;
-  const knowing = ({ word }: Caller) => ({ caller: word, origins: env.ALLOWED_ORIGINS, maxRooms: env.MAX_ROOMS });
+  const origins = env.ALLOWED_ORIGINS.trim().replaceAll(/\s+/g, " ");
+  const knowing = ({ word }: Caller) => ({ caller: word, origins, maxRooms: env.MAX_ROOMS });
   try {
     call.caller = await callerOf(request, env);
     call.head = headOf(request, knowing(call.caller));

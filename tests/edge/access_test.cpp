@@ -118,7 +118,7 @@ TEST(Access, RefusesATokenWithAScopeThatThereIsNoneOf) {
 TEST(Access, NamesTheSecretThatCannotBeRead) {
   const auto answer = expect<Answer>(decide(call("unreadable TOKEN_KEY_APP")));
   EXPECT_EQ(answer.status, 500);
-  EXPECT_NE(answer.body.find("the secret TOKEN_KEY_APP is no public key"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("the secret TOKEN_KEY_APP is neither a public key"), std::string::npos) << answer.body;
   EXPECT_NE(answer.body.find(R"("code":"internal")"), std::string::npos) << answer.body;
   EXPECT_EQ(status_of(call("unreadable TOKEN_KEY_APP", "GET", "https://roombox.example/health")), 200);
 }

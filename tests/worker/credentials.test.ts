@@ -1,5 +1,5 @@
 import { env as workerEnv } from "cloudflare:workers";
-import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, it, vi } from "vitest";
 import { callerOf, signToken } from "../../worker/credentials";
 import { values } from "./calls";
@@ -184,6 +184,33 @@ describe("a room token", () => {
     expect((await signToken(broken, "r", "exec", 1000)).name).toBe("token");
   });
 
+  it("is signed by no public key, however that is written, nor by what could be guessed", async () => {
+    const { publicKey } = await generateKeyPair("EdDSA", { extractable: true });
+    const [jwk, pem] = [JSON.stringify(await exportJWK(publicKey)), await exportSPKI(publicKey)];
+    const der = pem.replaceAll(/-----[A-Z ]+-----|\s/g, "");
+    const other = (text: string) => [`{"keys":[${text}]}`, `[${text}]`, JSON.stringify(text), `key=${text}`];
+    for (const text of [...other(jwk), ...other(pem), der, `${der}\n`, "x".repeat(31), " ".repeat(40)]) {
+      const within = envWith({ API_KEY: "k", TOKEN_KEY: text });
+      for (const key of [text, text.trim()].filter(Boolean))
+        expect(await word(bearer(await token({ key })), within), text).not.toMatch(/^token/);
+      expect((await signToken(within, "r", "exec", 1000)).name, text).toBe("no_token_key");
+    }
+    for (const text of [` ${jwk}`, `\n${pem}`, `\ufeff${pem}`]) {
+      const within = envWith({ TOKEN_KEY: text });
+      expect(await word(bearer(await token({ key: text })), within), text).toBe("invalid");
+    }
+  });
+
+  it("is one, and counted as one, however its signature is written", async () => {
+    const [head, last] = [(await token()).slice(0, -1), (await token()).slice(-1)];
+    const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const sameBytes = digits[digits.indexOf(last) ^ 1]; // the last two bits are of no byte
+    const { counted } = await callerOf(bearer(head + last), env);
+    expect((await callerOf(bearer(`${head}${sameBytes}`), env)).counted).toBe(counted);
+    for (const other of [`${head}${last}=`, `${head}\t${last}`, `${head}${last}.`])
+      expect(await word(bearer(other))).toMatch(/invalid|missing/);
+  });
+
   it("is signed by request, with the last of the secrets", async () => {
     const { name, fields } = await signToken(env, "team-1", "exec,files", HOUR * 1000);
     expect(name).toBe("token");
@@ -215,6 +242,29 @@ describe("a WebSocket, whose client cannot send headers", () => {
     expect(await word(socket({}, `${URL_OF_ROOM}?api_key=another`))).toBe("missing");
   });
 
+  it("is the one call that brings them so: a ticket makes no other, in particular no ticket", async () => {
+    const headers = { upgrade: "websocket", "sec-websocket-protocol": `roombox.credential.${await token()}` };
+    const sdk = "https://roombox.example/api/sandboxes/r/exec/exec_1?api_key=another";
+    for (const method of ["POST", "PUT", "HEAD", "DELETE"]) {
+      expect(await word(new Request(URL_OF_ROOM, { method, headers }))).toBe("missing");
+      expect(await word(new Request(sdk, { method, headers: { upgrade: "websocket" } }))).toBe("missing");
+    }
+  });
+
+  it("keeps what else it brings of ours from servers in the sandbox", async () => {
+    const protocol = { "sec-websocket-protocol": "roombox, roombox.credential.x" };
+    const spent = async (headers: Record<string, string>) => (await callerOf(socket(headers), env)).spent;
+    expect(await spent({ authorization: "Bearer another", ...protocol })).toEqual([
+      "authorization",
+      "sec-websocket-protocol",
+    ]);
+    expect(await spent({ "x-api-key": "another", authorization: "Bearer another" })).toEqual([
+      "x-api-key",
+      "authorization",
+    ]);
+    expect(await spent({ "x-api-key": "another", authorization: "Bearer of a server" })).toEqual(["x-api-key"]);
+  });
+
   it("brings a ticket, once and within its minute", async () => {
     const made = () =>
       withContainer("sandbox-team-1", async (sandbox) => {
@@ -236,7 +286,11 @@ describe("a WebSocket, whose client cannot send headers", () => {
     expect(await bring()).toBe("expired");
     vi.useRealTimers();
     expect(await word(socket({}, `${URL_OF_ROOM}?ticket=ticket.team-1.${"0".repeat(32)}`))).toBe("expired");
-    for (const bad of ["ticket.team-1.", "ticket..x", `ticket.a/b.${"0".repeat(32)}`])
+    for (const bad of [
+      "ticket.team-1.",
+      "ticket..x",
+      ...["a/b", ".a", "a-", "x".repeat(65)].map((id) => `ticket.${id}.${"0".repeat(32)}`),
+    ])
       expect(await word(socket({}, `${URL_OF_ROOM}?ticket=${encodeURIComponent(bad)}`))).toBe("invalid");
   });
 });

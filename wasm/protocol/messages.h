@@ -132,8 +132,9 @@ inline constexpr std::string_view kTokenScopes =
     "The token has a scope that there is none of: it may have some of exec, attach, files, ports, read, "
     "delete";
 inline constexpr std::string_view kKeyUnreadable =
-    "no room token can be verified - the secret <name> is no public key as JWK or PEM, though it begins like "
-    "one: set it anew with \"npx wrangler secret put\"";
+    "no room token can be verified - the secret <name> is neither a public key as JWK or PEM nor a text of "
+    "32 "
+    "bytes or more: set it anew with \"npx wrangler secret put\"";
 inline constexpr std::string_view kCredentialsUnconfigured =
     "No credentials are configured, so nobody is let in: set an API key with \"npx wrangler secret put "
     "API_KEY\"";
