@@ -159,7 +159,7 @@ it("has a caller wait who calls one room too often, and no other room", async ()
   expect(await refused?.json()).toMatchObject({ code: "too_many_requests" });
   expect((await call("GET", "/api/rooms/seldom", bearer(KEY))).status).toBe(200);
   for (const reply of replies) if (!reply.bodyUsed) await reply.body?.cancel();
-});
+}, 180_000); // so many take a while, each with its line in the log
 
 it("tells its log of each request and execution once, by the trace of the call", async () => {
   const ofTrace = (event: string, trace: string) =>
