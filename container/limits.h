@@ -192,7 +192,7 @@ inline constexpr std::uint64_t kLeastData = 512u << 20;
 inline constexpr unsigned kOneExecutionPercent = 90;
 
 /// Added to the agent's own oom_score_adj for its commands: as if half of the memory were theirs, so that
-/// the kernel always finds one of them before the agent.
+/// the kernel finds one that has it before the agent (which have it: offer_to_oom_killer).
 inline constexpr int kOomScoreAdjustment = 500;
 
 }  // namespace roombox::limits
