@@ -35,11 +35,15 @@ std::uint64_t parse_memory_limit(std::string_view text);
 /// none.
 std::uint64_t parse_mem_total(std::string_view meminfo);
 
-/// Makes the OOM killer choose a command, and all that it starts from now on, before the agent.
+/// Makes the OOM killer prefer a command, and all that it starts from now on, to the agent. A preference, no
+/// guarantee:
 ///
-/// To be called once the child has exec'd: as long as it shares the agent's memory, the kernel gives both the
-/// same value (__set_oom_adj of fs/proc/base.c). Processes that it started before that have the agent's own
-/// value; to be chosen, those must be the largest.
+/// - To be called once the child has exec'd: as long as it shares the agent's memory, the kernel gives both
+///   the same value (__set_oom_adj of fs/proc/base.c; but for a child of vfork(2), for which the agent's one
+///   thread would have to stand still). Processes that the command started before that, in its first
+///   instants, have the agent's own value: of those and the agent the largest is chosen.
+/// - A command may write the agent's value back for its processes. Not where the agent has CAP_SYS_RESOURCE:
+///   what is written here is the least then that they may have (Documentation/filesystems/proc.rst, 3.1).
 ///
 /// @param pid of a child that has not been reaped, so that it cannot be another's
 void offer_to_oom_killer(pid_t pid);

@@ -92,9 +92,11 @@ inline constexpr std::array<std::chrono::milliseconds, 6> kExecutionBuckets = {1
                                                                                10s,  1min,  6min};
 inline constexpr std::array<std::chrono::milliseconds, 5> kTreeDeathBuckets = {1ms, 10ms, 100ms, 1s, 5s};
 
-/// How long a killed tree may take to be gone. Only a process stuck in the kernel takes longer; the answer
-/// then does not wait for it.
+/// How long a killed tree may take to be gone. Only a process stuck in the kernel takes longer, or a fork
+/// bomb on a busy machine; the answer then does not wait for it. The kill goes on: after that long without
+/// the death of those it met last it looks again, each time twice as long, and at most so long.
 inline constexpr std::chrono::milliseconds kTreeDeath = 5s;
+inline constexpr std::chrono::milliseconds kMostPatience = 1min;
 
 /// Passes over /proc that may each be undecided, since a process went away as it was looked at, before the
 /// sandbox is stopped for a last one. In a busy sandbox a few are undecided by chance.
@@ -103,6 +105,10 @@ inline constexpr int kUndecidedPasses = 4;
 /// Passes of one kill that may each meet processes, since they are forked as fast as they are killed, before
 /// the sandbox is stopped for a pass that meets them all.
 inline constexpr int kMetPasses = 2;
+
+/// Processes of a tree that one pass meets, from which on the tree alone is stopped at once: else the killed
+/// of a fork bomb wait for their turn to die among those that it forks meanwhile.
+inline constexpr std::size_t kCrowd = 64;
 
 /// Passes in which a tree is stopped before it is killed; a fork bomb that has run out of room to fork in
 /// stands still after a few.
@@ -192,7 +198,7 @@ inline constexpr std::uint64_t kLeastData = 512u << 20;
 inline constexpr unsigned kOneExecutionPercent = 90;
 
 /// Added to the agent's own oom_score_adj for its commands: as if half of the memory were theirs, so that
-/// the kernel always finds one of them before the agent.
+/// the kernel finds one that has it before the agent (which have it: offer_to_oom_killer).
 inline constexpr int kOomScoreAdjustment = 500;
 
 }  // namespace roombox::limits

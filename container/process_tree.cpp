@@ -256,9 +256,10 @@ struct MarkKill {
   MarkKill(asio::io_context& io, gid_t mark_of_tree) : mark(mark_of_tree), deadline(io), deaths(io) {}
 
   gid_t mark;
-  asio::steady_timer deadline;
+  asio::steady_timer deadline;  ///< Of those who wait; with none left, of a death that is awaited.
   Deaths deaths;
-  std::vector<std::function<void(TreeDeath)>> done;
+  std::vector<std::function<void(TreeDeath)>> done;  ///< Those who wait; none once they were told of Overdue.
+  std::chrono::milliseconds patience = limits::kTreeDeath;  ///< With a death, once nobody waits.
   std::unordered_set<pid_t>
       zombies;  ///< Those met in earlier passes; a new one counts as one that went away.
   int empty_passes = 0;
@@ -278,6 +279,9 @@ struct MarkKill {
 /// for each process of the sandbox. 150 timeouts of a moment, 450 processes, were answered 0.4 s late at the
 /// median and 0.7 s at most on a busy machine; 9.5 and 11.7 s in the same minute when each kill made passes
 /// of its own (by cgroups: 0.04 and 0.4 s).
+///
+/// A kill ends with its tree, not with the patience of who asked for it: a fork bomb that has the machine to
+/// itself may live for longer than anybody waits, and grow back from one process that was not met.
 class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
  public:
   explicit MarkKiller(asio::io_context& io) : io_(io), blind_(io) {}
@@ -287,12 +291,8 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     const bool runs = kill != nullptr;
     if (!runs) kill = std::make_shared<MarkKill>(io_, mark);
     kill->done.push_back(std::move(done));
-    if (runs) return restart(*kill);
-    kill->deadline.expires_after(limits::kTreeDeath);
-    kill->deadline.async_wait([self = shared_from_this(), kill](boost::system::error_code cancelled) {
-      if (!cancelled) self->finish(*kill, TreeDeath::Overdue);
-    });
-    want_pass(kill);
+    if (kill->done.size() == 1) set_deadline(kill, limits::kTreeDeath);
+    runs ? restart(*kill) : want_pass(kill);
   }
 
  private:
@@ -301,6 +301,19 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
   /// Passes that went before a second kill was asked for prove nothing to it.
   static void restart(MarkKill& kill) { kill.empty_passes = kill.undecided_passes = 0; }
 
+  /// Tells those who wait then, and goes on with a pass: one that is awaited may be stuck, others forked
+  /// since.
+  void set_deadline(const std::shared_ptr<MarkKill>& kill, std::chrono::milliseconds after) {
+    kill->deadline.expires_after(after);
+    kill->deadline.async_wait([self = shared_from_this(), kill](boost::system::error_code cancelled) {
+      if (cancelled) return;
+      self->tell(*kill, TreeDeath::Overdue);
+      if (!kill->deaths.pending()) return;  // its next pass is on its way
+      kill->deaths.forget();
+      self->want_pass(kill);
+    });
+  }
+
   void want_pass(std::shared_ptr<MarkKill> kill) {
     waiting_.push_back(std::move(kill));
     if (waiting_.size() == 1) asio::post(io_, [self = shared_from_this()] { self->pass(); });
@@ -308,16 +321,17 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
 
   void pass() {
     Kills kills = std::exchange(waiting_, {});
-    std::erase_if(kills, [](const auto& kill) { return kill->done.empty(); });
-    if (kills.empty()) return;
     if (!look(kills)) return retry(std::move(kills));
 
-    Kills stubborn;
+    Kills crowds, stubborn;
     for (const auto& kill : kills) {
       if (kill->met ? ++kill->met_passes > limits::kMetPasses
                     : kill->undecided && ++kill->undecided_passes >= limits::kUndecidedPasses)
         stubborn.push_back(kill);
+      else if (kill->killed.size() >= limits::kCrowd)
+        crowds.push_back(kill);
     }
+    if (!crowds.empty()) look_held(crowds);
     if (!stubborn.empty()) ::getpid() == 1 ? look_stopped(stubborn) : look_held(stubborn);
     for (const auto& kill : kills) conclude(kill);
   }
@@ -328,7 +342,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     // own others may not be stopped for a proof, so there a few undecided passes must do.
     const bool enough = kill->undecided_passes >= limits::kUndecidedPasses && ::getpid() != 1;
     if (!kill->undecided || enough) ++kill->empty_passes;
-    if (kill->stopped || kill->empty_passes == 2) return finish(*kill, TreeDeath::Complete);
+    if (kill->stopped || kill->empty_passes == 2) return finish(*kill);
     want_pass(kill);
   }
 
@@ -383,7 +397,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     });
   }
 
-  /// The same where others are about that may not be stopped: stops the trees alone, pass by pass, until none
+  /// The same where others may not be stopped, or need not: stops the trees alone, pass by pass, until none
   /// of them runs. A process that is killed gives its place under RLIMIT_NPROC to the next fork, and so a
   /// fork bomb can outlast the kill of each; one that is stopped keeps it, and the bomb runs out of places.
   void look_held(const Kills& kills) {
@@ -414,6 +428,10 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
   void await_death(const std::shared_ptr<MarkKill>& kill) {
     kill->empty_passes = kill->undecided_passes = 0;
     if (kill->killed.empty()) return want_pass(kill);  // others have all the descriptors
+    if (kill->done.empty()) {
+      set_deadline(kill, kill->patience);
+      kill->patience = std::min(kill->patience * 2, limits::kMostPatience);
+    }
     kill->deaths.await(std::move(kill->killed), kill, [weak = weak_from_this(), kill = kill.get()] {
       const auto self = weak.lock();
       const auto running = self ? self->kills_.find(kill->mark) : decltype(kills_)::iterator();
@@ -428,12 +446,15 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
     });
   }
 
-  void finish(MarkKill& kill, TreeDeath death) {
-    kill.deadline.cancel();
-    kill.deaths.forget();
+  void tell(MarkKill& kill, TreeDeath death) {
     for (auto& done : std::exchange(kill.done, {})) {
       asio::post(io_, [done = std::move(done), death] { done(death); });
     }
+  }
+
+  void finish(MarkKill& kill) {
+    kill.deadline.cancel();
+    tell(kill, TreeDeath::Complete);
     kills_.erase(kill.mark);
   }
 

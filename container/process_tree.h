@@ -66,7 +66,7 @@ class Tree {
 
 enum class TreeDeath {
   Complete,  ///< No process of the tree is left.
-  Overdue,   ///< Some were killed but are not gone after limits::kTreeDeath.
+  Overdue,   ///< Some are not gone after limits::kTreeDeath; they are killed on until none is left.
 };
 
 /// How processes are found that are to be killed.

@@ -42,6 +42,14 @@ bool is_passed_on(const std::string& name, const std::unordered_set<std::string>
          !name.starts_with(kOwn);
 }
 
+/// Whether an answer's header, its name in lower case, would speak for the whole origin, which is the API's:
+/// what pages of others may do there is the edge's to say.
+bool is_of_origin(std::string_view name) {
+  static constexpr std::string_view kCors = "access-control-";  // and all that the Fetch standard may add
+  static constexpr std::array<std::string_view, 2> kNames = {"clear-site-data", "service-worker-allowed"};
+  return name.starts_with(kCors) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 void append_header(std::string& head, std::string_view name, std::string_view value) {
   head.append(name).append(": ").append(value).append("\r\n");
 }
@@ -165,7 +173,8 @@ std::string relayed_response(const ResponseHead& head, Protocol protocol) {
   std::string text(head.line);
   text += "\r\n";
   for (const auto& [name, value] : head.headers) {
-    if (is_passed_on(lowered(name), of_connection)) append_header(text, name, value);
+    const auto lower = lowered(name);
+    if (is_passed_on(lower, of_connection) && !is_of_origin(lower)) append_header(text, name, value);
   }
   append_end(text, protocol);
   return text;

@@ -12,6 +12,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <boost/none.hpp>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -75,6 +76,7 @@ asio::awaitable<Head> read_head(beast::tcp_stream& stream) {
   Head head;
   http::request_parser<http::empty_body> parser;
   parser.header_limit(kMaxHead);
+  parser.body_limit(boost::none);  // the body goes by unread: how long it may be is its reader's to say
   stream.expires_after(kHeadTimeout);
   for (std::size_t parsed = 0; !parser.is_header_done();) {
     const std::size_t size = head.bytes.size();

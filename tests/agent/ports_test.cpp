@@ -147,7 +147,7 @@ TEST_F(PortsTest, PassTheAnswersHeadersThatAreTheClients) {
   peer.receive_head();
   peer.send(
       "HTTP/1.1 200 Fine\r\nSet-Cookie: a\r\nRoombox-Outcome: lost\r\nroombox-execution: x\r\nSet-Cookie: "
-      "b\r\n"
+      "b\r\nAccess-Control-Allow-Origin: *\r\nService-Worker-Allowed: /\r\nClear-Site-Data: \"*\"\r\n"
       "Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nUpgrade: h2c\r\nServer: s\r\n"
       "Content-Length: 2\r\n\r\nok");
   EXPECT_EQ(other.receive(),

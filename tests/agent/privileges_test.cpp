@@ -152,6 +152,19 @@ TEST_F(PrivilegesTest, AsPid1TheAgentIsHiddenWhereItMayMount) {
   EXPECT_THAT(run(kLook), testing::Not(HasSubstr("hidden")));
 }
 
+TEST_F(PrivilegesTest, AForkBombEndsWhereTheAgentIsHidden) {
+  std::filesystem::copy_file(FORK_BOMB_BINARY, "/tmp/roombox-agent-test/fork_bomb",
+                             std::filesystem::copy_options::overwrite_existing);
+  for (const auto& kill : {"--kill=auto", "--kill=mark"}) {
+    restart(kAsPid1, {kill});
+    // Few: other tests' commands are the same user's.
+    EXPECT_THAT(call(post(R"({"cmd":"ulimit -u 150; exec ./fork_bomb 20","timeout_ms":1000})")),
+                testing::AllOf(HasSubstr(R"("status":"timeout")"), HasSubstr(R"("stdout":"ready\n")")));
+    EXPECT_EQ(run("pgrep -c -x fork_bomb"), R"(0\n)");
+    EXPECT_EQ(run("echo on"), R"(on\n)");
+  }
+}
+
 TEST_F(PrivilegesTest, TheProcOfAHostStaysAsItIs) {
   restart({"unshare", "--mount", "--pid", "--fork", "--kill-child"});  // PID 1, and the /proc of others
   EXPECT_EQ(run("grep -c hidepid /proc/self/mounts"), R"(0\n)");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -263,6 +264,36 @@ TEST_P(TreesTest, EndAForkBombAndTheNextCommandWorks) {
   auto& next = start("/bin/echo ok; :", limit);
   ASSERT_TRUE(run_until(io_, [&] { return next.exit && next.out_ended; }));
   EXPECT_EQ(next.out, "ok\n");
+}
+
+TEST_P(TreesTest, AreKilledOnWhenNobodyWaitsAnyMore) {
+  if (GetParam() == KillMethod::Cgroup) GTEST_SKIP() << "the kernel kills all of a cgroup in one step";
+  auto& stuck = start_until_ready("echo ready; exec sleep 60");
+  if (::ptrace(PTRACE_SEIZE, stuck.spawned->pid, nullptr, PTRACE_O_TRACEEXIT) != 0)
+    GTEST_SKIP() << "may not trace, by which a process outlives SIGKILL";
+  std::optional<TreeDeath> death;
+  begin_kill(stuck, death);
+  const auto state = "/proc/" + std::to_string(stuck.spawned->pid) + "/status";
+  ASSERT_TRUE(run_until(io_, [&] {
+    asio::post(io_, [] {});
+    return stuck.exit || sys::read_file(state).find("State:\tt") != std::string::npos;
+  }));
+  if (stuck.exit) GTEST_SKIP() << "a second SIGKILL ends even what is traced, before Linux drops it";
+  // Behind the passes that go on at once: none looks again before the stuck one is given up.
+  io_.run_for(200ms);
+  auto& late = start("exec sleep 300", [&](SpawnRequest& request) { request.tree = &stuck.tree; });
+  ASSERT_TRUE(run_until(io_, [&] { return death.has_value(); }));
+  EXPECT_EQ(death, TreeDeath::Overdue);
+  ASSERT_TRUE(run_until(io_, [&] { return late.exit.has_value(); })) << "nobody killed it";
+  EXPECT_EQ(late.exit->signal, SIGKILL);
+  EXPECT_EQ(alive_with(stuck.tree.mark()), 1);
+
+  // Asked again meanwhile, and the end of the kill.
+  begin_kill(stuck, death = std::nullopt);
+  ::ptrace(PTRACE_DETACH, stuck.spawned->pid, nullptr, nullptr);
+  ASSERT_TRUE(run_until(io_, [&] { return death.has_value(); }));
+  EXPECT_EQ(death, TreeDeath::Complete);
+  EXPECT_EQ(alive_with(stuck.tree.mark()), 0);
 }
 
 TEST_P(TreesTest, ArePassedASignalEachProcess) {

@@ -61,6 +61,32 @@ TEST(RelayedHead, IsWrittenAnew) {
   EXPECT_TRUE(has_framed_body(*head));
 }
 
+/// A server's answer with a header and another one, as the client gets it.
+std::string relayed_with(const std::string& header, Protocol protocol) {
+  const std::string bytes = "HTTP/1.1 200 OK\r\n" + header + "\r\nA: b\r\n\r\n";
+  const auto head = parse_response_head(bytes);
+  return head ? relayed_response(*head, protocol) : "none";
+}
+
+TEST(RelayedHead, DoesNotSpeakForTheApisOrigin) {
+  for (const std::string header :
+       {"Access-Control-Allow-Origin: *", "access-control-allow-credentials: true",
+        "ACCESS-CONTROL-EXPOSE-HEADERS: *", "Access-Control-Allow-Private-Network: true",
+        "Clear-Site-Data: \"*\"", "Service-Worker-Allowed: /", "SERVICE-WORKER-ALLOWED: /",
+        "Roombox-Boot: x"}) {
+    EXPECT_EQ(relayed_with(header, Protocol::Http), "HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\n")
+        << header;
+    EXPECT_EQ(relayed_with(header, Protocol::WebSocket),
+              "HTTP/1.1 200 OK\r\nA: b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        << header;
+  }
+  for (const std::string header : {"Access-Control: x", "Set-Cookie: a=b", "Service-Worker: script",
+                                   "X-Access-Control-Allow-Origin: *"}) {
+    EXPECT_EQ(relayed_with(header, Protocol::Http),
+              "HTTP/1.1 200 OK\r\n" + header + "\r\nA: b\r\nConnection: close\r\n\r\n");
+  }
+}
+
 TEST(RelayedHead, IsRefusedWhereReadersMayDiffer) {
   for (const std::string_view line : {"HTTP/1.1", "HTTP/2.0 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 099 OK",
                                       "HTTP/1.1  200 OK", "HTTP/1.1 2000 OK", "HTTP/1.1 200 O\rK",

@@ -446,6 +446,25 @@ TEST_F(IngressTest, CarriesACommandsRequestToWorkerdUnderTheNameItAsksFor) {
   EXPECT_EQ(read_head(command), "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
+TEST_F(IngressTest, CarriesABodyOfAnySize) {
+  start_with_hosts();
+  const std::string head = "PUT / HTTP/1.1\r\nHost: registry.example\r\n";
+  const std::string mebibytes(3 << 20, 'b');
+  for (const std::string& size : {std::to_string(mebibytes.size()), std::to_string(5ull << 30)}) {
+    const Fd command = say("192.0.2.7", 80, head + "Content-Length: " + size + "\r\n\r\n");
+    const Fd workerd = accept_at_workerd();
+    ASSERT_NE(read_head(workerd).find("X-Hostname: registry.example\r\n"), std::string::npos) << size;
+    send_all(workerd, "HTTP/1.1 200 OK\r\n\r\n");
+    EXPECT_EQ(read_head(workerd), head + "Content-Length: " + size + "\r\n\r\n");
+    std::thread sender([&] {
+      send_all(command, mebibytes);
+      shutdown(command.get(), SHUT_WR);
+    });
+    EXPECT_TRUE(read_to_end(workerd) == mebibytes) << size;
+    sender.join();
+  }
+}
+
 TEST_F(IngressTest, TakesAHeadThatComesInPieces) {
   start_with_hosts();
   const Fd command = say("192.0.2.7", 80, "GET / HTTP/1.1\r\nHo");
