@@ -236,8 +236,11 @@ export class Sandbox extends DurableObject<Env> {
     const existed = this.#container.running || this.#exists;
     this.#executions.close();
     await this.#container.destroy();
+    await this.#ownership.release().catch((error: unknown) => {
+      this.#executions.containerEnded(); // the room stays, to be deleted once more, without what ran in it
+      throw error;
+    });
     this.#executions.endAll();
-    await this.#ownership.release();
     await this.ctx.storage.deleteAll();
     this.#alarmAt = undefined;
     this.#executions.forget();
