@@ -116,7 +116,10 @@ export class Sandbox extends DurableObject<Env> {
 
   /** A ticket for one WebSocket. */
   ticket(grant: Grant): Outcome {
-    const [secret, expires] = this.#tickets.make(grant);
+    const made = this.#tickets.make(grant);
+    if (!made) return { name: "too_many_tickets" };
+    this.#setAlarm();
+    const [secret, expires] = made;
     const credential = `ticket.${roomOf(this.#activity.name)}.${secret}`;
     return { name: "ticket", fields: writeFields(["credential", credential], ["expires_ms", expires]) };
   }
@@ -169,6 +172,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#alarmAt = undefined;
     await this.#deletion;
     try {
+      this.#tickets.prune();
       this.#container.keep();
       if (!this.#container.starting) await this.#giveBack();
       await this.#sleep.look();
@@ -221,7 +225,7 @@ export class Sandbox extends DurableObject<Env> {
   /** Sets the alarm to when something is to be done next, unless it comes before that anyway. Nobody waits for it. */
   #setAlarm(): void {
     const now = Date.now();
-    const times = [this.#sleep.due];
+    const times = [this.#sleep.due, this.#tickets.due];
     if (this.#container.running) times.push(now + KEEP_ALARM_MS);
     if (this.#executions.anyRunning) times.push(now + FEED_ALARM_MS);
     if (this.#ownership.isHeld && !this.#exists) times.push(now + CLAIM_ALARM_MS);
