@@ -198,6 +198,22 @@ it("tells those who ask something of a room that it begins what becomes of it", 
     expect(await asked).toEqual({ name: "timeout_set" });
   }));
 
+it("counts no more of a key's rooms than it may have", () =>
+  runInDurableObject(env.REGISTRY.getByName("owner-many"), (registry: Registry, { storage }) => {
+    for (let n = 0; n < 500; n++) registry.claim(`sandbox-${n}`, 500);
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const sql = Object.getPrototypeOf(storage.sql);
+    const { exec: real } = sql;
+    vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, ...query: unknown[]) {
+      const cursor = real.apply(this, query);
+      cursors.push(cursor);
+      return cursor;
+    });
+    expect(registry.claim("sandbox-more", 3)).toBe(false);
+    const read = cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
+    expect(read).toBeLessThan(50);
+  }));
+
 it("gives it back where the object ended before the room came to be", async () => {
   await env.REGISTRY.getByName("owner-key:ci").claim("sandbox-a", 3);
   await runInDurableObject(object("a"), async (_, { storage }) => {
