@@ -102,7 +102,6 @@ describe("a request of a command", () => {
     expect([reply.status, await reply.text()]).toEqual([403, `this sandbox may not reach registry.example: ${text}\n`]);
     expect(asked).not.toHaveBeenCalled();
     expect(lines).toEqual([expect.objectContaining({ host: "registry.example", status: 403 })]);
-    expect(vi.mocked(console.error).mock.calls.join()).toContain('ALLOWED_HOSTS has "https://b.example"');
   });
 
   it("to a host that is not there is told so", async () => {
