@@ -78,12 +78,12 @@ export class Activity {
     this.#touched = now;
   }
 
-  /** The room, if it is there, is in use. */
+  /** It is in use; stored of a room that is there. */
   note(): void {
     this.#uses++;
-    if (this.created === undefined) return;
     const now = Date.now();
     this.#active = now;
+    if (this.created === undefined) return;
     if (now - this.#touched < LAG_MS) return;
     this.#touched = now;
     this.#ctx.storage.kv.put("activeAt", now);

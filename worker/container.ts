@@ -36,11 +36,11 @@ const CA_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDL
 
 /** What its owner hears of a container. */
 export interface ContainerEvents {
-  /** Before each start of one, by a caller or the object itself; why there shall be none. */
+  /** Before a start, by a caller or the object itself, and before a container is launched in it; why there shall be none. */
   starting(caller: string | undefined): Promise<Failure | undefined>;
-  /** A start came to nothing by a fault. */
+  /** A start came to nothing, and no other one is under way. Its container may run on: the next start knocks at it again. */
   failed(): Promise<void>;
-  /** One has been started. */
+  /** Its agent takes commands. */
   started(): void;
   /** None runs any more, whatever ended it; not told of one that was destroyed. */
   ended(): void;
@@ -144,6 +144,12 @@ export class SandboxContainer {
     this.#ctx.storage.kv.delete("variables");
   }
 
+  /** Of a container that has ended, where there is to be no other. */
+  forgetBoot(): void {
+    if (this.#boot) this.#ctx.storage.kv.delete("boot");
+    this.#boot = undefined;
+  }
+
   /**
    * Settles once commands are taken, by a container that is started if none runs. It may be about to end then: see `deliver`.
    *
@@ -154,11 +160,16 @@ export class SandboxContainer {
     if (!this.#readiness) {
       this.#starting = true;
       const life = this.#life;
-      const readiness = this.#start(caller).catch(async (error: unknown): Promise<Failure> => {
-        console.error(`${this.#ctx.id.name}: did not start`, error);
-        if (life === this.#life) await this.#events.failed();
-        return "start_failed";
-      });
+      const readiness = this.#start(caller)
+        .catch((error: unknown): Failure => {
+          console.error(`${this.#ctx.id.name}: did not start`, error);
+          return "start_failed";
+        })
+        .then(async (failure) => {
+          const isLast = !this.#readiness || this.#readiness === readiness;
+          if (failure && isLast && life === this.#life) await this.#events.failed();
+          return failure;
+        });
       this.#readiness = readiness;
       readiness.then((failure) => {
         if (this.#readiness !== readiness) return;
@@ -167,6 +178,11 @@ export class SandboxContainer {
       });
     }
     return this.#readiness;
+  }
+
+  /** Settles once a start that is under way has come to its end. */
+  async settled(): Promise<void> {
+    if (this.#starting) await this.#readiness;
   }
 
   /**
@@ -276,7 +292,7 @@ export class SandboxContainer {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held = promise;
     try {
-      if (this.#starting) await this.#readiness;
+      await this.settled();
       return await work();
     } finally {
       this.#held = undefined;
@@ -306,21 +322,27 @@ export class SandboxContainer {
     if (!hosts) return "hosts_invalid";
     const deadline = Date.now() + this.patience;
     const life = this.#life;
+    let admitted = false;
     let launched = false;
     for (let pause = FIRST_KNOCK_MS; ; pause = Math.min(pause * 2, LAST_KNOCK_MS)) {
       if (life !== this.#life) return "gone";
-      if (!this.running && !launched) {
+      const launches = !this.running && !launched;
+      if (launches || !admitted) {
         const refusal = await this.#events.starting(caller);
         if (refusal) return refusal;
+        admitted = true;
+      }
+      if (launches) {
         await this.#letOut(hosts);
         if (life !== this.#life) return "gone";
         this.#launch(hosts);
-        this.#events.started();
         launched = true;
       }
       try {
         const signal = AbortSignal.timeout(Math.max(deadline - Date.now(), 1));
         await this.knock(signal);
+        if (life !== this.#life) return "gone";
+        this.#events.started();
         return undefined;
       } catch (error) {
         if (!this.running && launched) return this.#failureOf(error);

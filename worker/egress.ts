@@ -17,13 +17,22 @@ interface Sender {
 export class Egress extends WorkerEntrypoint<Env, Sender> {
   override async fetch(request: Request): Promise<Response> {
     const url = new URL(request.url);
-    const isAllowed = isOn(hostsOf("ALLOWED_HOSTS", this.env.ALLOWED_HOSTS), url);
-    const reply = isAllowed
-      ? await carry(request)
-      : say(403, `this sandbox may not reach ${url.host}: ALLOWED_HOSTS does not name it`);
+    const refusal = this.#refusal(url);
+    const reply = refusal === undefined ? await carry(request) : say(403, refusal);
     const { room } = this.ctx.props;
     tellEgress(this.env, { room, method: request.method, host: url.host, status: reply.status });
     return reply;
+  }
+
+  /** Why it is not passed on. A list that cannot be read names nobody. */
+  #refusal(url: URL): string | undefined {
+    const refused = `this sandbox may not reach ${url.host}: ALLOWED_HOSTS`;
+    try {
+      return isOn(hostsOf("ALLOWED_HOSTS", this.env.ALLOWED_HOSTS), url) ? undefined : `${refused} does not name it`;
+    } catch (error) {
+      console.error(`${this.ctx.props.room}: reaches no hosts`, error);
+      return `${refused} cannot be read until it is corrected in wrangler.toml`;
+    }
   }
 }
 

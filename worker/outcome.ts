@@ -19,6 +19,7 @@ export type OutcomeName =
   | "key_reused"
   | "too_many_calls"
   | "too_many_executions"
+  | "too_many_tickets"
   | "metrics"
   | "no_metrics"
   | "metrics_failed"

@@ -63,14 +63,17 @@ export class Records {
     this.#prune(started);
   }
 
-  /** Writes how one ended, as the agent tells it. To tell it again changes nothing. */
+  /**
+   * Writes how one ended, as the agent tells it. To tell it again changes nothing. Of one whose record was taken back nobody
+   * knows whose it was: it is written, and `onEnd` is not told of it.
+   */
   finish({ id, status, head, output }: Frame): void {
     this.#tables.make();
     const row = this.#row(id);
     if (row && row.status !== "running") return;
     const kept = row ? keptFields(new Uint8Array(row.head)) : new Uint8Array();
     this.#write(id, status, Date.now(), concat(head, kept), output);
-    this.#onEnd([head, kept, output]);
+    if (row) this.#onEnd([head, kept, output]);
     this.#wake(id);
   }
 

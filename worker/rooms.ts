@@ -41,8 +41,9 @@ async function look(env: Env, { name, at }: Entry): Promise<Uint8Array | undefin
   return undefined;
 }
 
+/** A room that starts for the first time is in use, and has no times yet. */
 function activity(room: Uint8Array): number {
-  return Number(fieldOf(room, "active_ms"));
+  return Number(fieldOf(room, "active_ms") ?? Number.MAX_SAFE_INTEGER);
 }
 
 /** As the registry orders them: names are ASCII, so that SQLite and `<` agree. */

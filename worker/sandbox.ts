@@ -19,8 +19,8 @@ import { TRACE_HEADER, traceIdOf } from "./trace";
 const FEED_ALARM_MS = 30_000;
 /** While a container runs, likewise: it must be kept from the platform, which ends those of objects that it has put away. */
 const KEEP_ALARM_MS = 5 * 60_000;
-/** A room that has its place and is not there by then has not come to be: its object ended meanwhile. */
-const CLAIM_ALARM_MS = 60_000;
+/** What is left of a start that came to nothing, or whose object ended, is cleared away after so long: place and container. */
+const UNBORN_MS = 60_000;
 /** And no more often than that, however soon a room is to sleep. */
 const ALARM_PAUSE_MS = 1000;
 
@@ -90,7 +90,7 @@ export class Sandbox extends DurableObject<Env> {
 
   /** Starts the sandbox of a room that sleeps. */
   async wake(sleepAfter?: number, attempt: Attempt = "last"): Promise<Outcome> {
-    await this.#deletion;
+    await this.#decision;
     const outcome = this.#exists ? await this.#start("room", undefined, sleepAfter) : this.status();
     this.#refreshAfter(outcome.name, attempt);
     return outcome;
@@ -98,7 +98,7 @@ export class Sandbox extends DurableObject<Env> {
 
   /** Has the room sleep, whatever runs in it. */
   async sleep(): Promise<Outcome> {
-    await this.#deletion;
+    await this.#decision;
     const failure = this.#exists ? await this.#sleep.now() : undefined;
     this.#setAlarm();
     return failure ? { name: failure } : this.status();
@@ -106,7 +106,7 @@ export class Sandbox extends DurableObject<Env> {
 
   /** Says how long the room is to be unused before it sleeps, in milliseconds; 0: never by itself. */
   async sleepAfter(ms: number): Promise<Outcome> {
-    await this.#deletion;
+    await this.#decision;
     if (!this.#exists) return this.status();
     this.#activity.note();
     this.#sleep.after = ms;
@@ -116,7 +116,10 @@ export class Sandbox extends DurableObject<Env> {
 
   /** A ticket for one WebSocket. */
   ticket(grant: Grant): Outcome {
-    const [secret, expires] = this.#tickets.make(grant);
+    const made = this.#tickets.make(grant);
+    if (!made) return { name: "too_many_tickets" };
+    this.#setAlarm();
+    const [secret, expires] = made;
     const credential = `ticket.${roomOf(this.#activity.name)}.${secret}`;
     return { name: "ticket", fields: writeFields(["credential", credential], ["expires_ms", expires]) };
   }
@@ -169,9 +172,10 @@ export class Sandbox extends DurableObject<Env> {
     this.#alarmAt = undefined;
     await this.#deletion;
     try {
+      this.#tickets.prune();
       this.#container.keep();
-      if (!this.#container.starting) await this.#giveBack();
-      await this.#sleep.look();
+      if (this.#exists) await this.#sleep.look();
+      else if (!this.#container.starting) await this.#clearAway();
     } finally {
       this.#setAlarm();
     }
@@ -186,9 +190,9 @@ export class Sandbox extends DurableObject<Env> {
     });
   }
 
-  /** A room that is to be made is announced, once its caller may have one more. */
+  /** A room that is to be made is announced, once its caller may have one more. It comes to be as its agent answers. */
   async #admit(caller: string | undefined): Promise<Failure | undefined> {
-    this.#executions.containerEnded(); // an earlier one, whose end nobody saw
+    if (!this.#container.running) this.#executions.containerEnded(); // an earlier one, whose end nobody saw
     if (this.#exists) return undefined;
     const { name } = this.#activity;
     if (caller !== undefined && !(await this.#ownership.claim(name, caller))) return "too_many_rooms";
@@ -199,18 +203,33 @@ export class Sandbox extends DurableObject<Env> {
   /** The place of a room that did not come to be; the alarm tries again. */
   async #giveBack(): Promise<void> {
     if (this.#exists) return;
+    if (!this.#container.running) this.#container.forgetBoot();
     const log = (error: unknown) => console.error(`${this.ctx.id.name}: its place is not given back yet`, error);
     await this.#ownership.release().catch(log);
   }
 
+  /** What a start has left that came to nothing: its container too, once nobody tries it any more. */
+  async #clearAway(): Promise<void> {
+    const isTried = this.#activity.open > 0 || Date.now() - this.#activity.idleSince < UNBORN_MS;
+    if (this.#container.running && !isTried) {
+      await this.#container.hold(async () => {
+        if (!this.#exists) await this.#container.end();
+      });
+    }
+    if (!this.#container.starting) await this.#giveBack();
+  }
+
   async #start(started: "created" | "room", caller?: string, sleepAfter?: number): Promise<Outcome> {
     const { life } = this.#container;
-    const failure = await this.#activity.during(() => this.#container.ready(caller));
-    if (life !== this.#container.life) return { name: "gone" };
-    if (failure) return { name: failure };
-    if (sleepAfter !== undefined) this.#sleep.after = sleepAfter;
-    this.#setAlarm();
-    return { name: started, fields: this.#room() };
+    try {
+      const failure = await this.#activity.during(() => this.#container.ready(caller));
+      if (life !== this.#container.life) return { name: "gone" };
+      if (failure) return { name: failure };
+      if (sleepAfter !== undefined) this.#sleep.after = sleepAfter;
+      return { name: started, fields: this.#room() };
+    } finally {
+      this.#setAlarm();
+    }
   }
 
   #refreshAfter(outcome: OutcomeName | undefined, attempt: string | null): void {
@@ -221,10 +240,10 @@ export class Sandbox extends DurableObject<Env> {
   /** Sets the alarm to when something is to be done next, unless it comes before that anyway. Nobody waits for it. */
   #setAlarm(): void {
     const now = Date.now();
-    const times = [this.#sleep.due];
+    const times = [this.#exists ? this.#sleep.due : undefined, this.#tickets.due];
     if (this.#container.running) times.push(now + KEEP_ALARM_MS);
     if (this.#executions.anyRunning) times.push(now + FEED_ALARM_MS);
-    if (this.#ownership.isHeld && !this.#exists) times.push(now + CLAIM_ALARM_MS);
+    if (!this.#exists && (this.#container.running || this.#ownership.isHeld)) times.push(now + UNBORN_MS);
     const next = Math.max(Math.min(...times.filter((time) => time !== undefined)), now + ALARM_PAUSE_MS);
     if (next >= (this.#alarmAt ?? Number.POSITIVE_INFINITY)) return;
     this.#alarmAt = next;
@@ -236,13 +255,21 @@ export class Sandbox extends DurableObject<Env> {
     const existed = this.#container.running || this.#exists;
     this.#executions.close();
     await this.#container.destroy();
+    await this.#ownership.release().catch((error: unknown) => {
+      this.#executions.containerEnded(); // the room stays, to be deleted once more, without what ran in it
+      throw error;
+    });
     this.#executions.endAll();
-    await this.#ownership.release();
     await this.ctx.storage.deleteAll();
     this.#alarmAt = undefined;
     this.#executions.forget();
     if (existed) await this.#activity.forget();
     return { name: existed ? "deleted" : "absent" };
+  }
+
+  /** Settles once it is decided whether the room is there: by a deletion or a first start that is under way. */
+  get #decision(): Promise<unknown> | undefined {
+    return this.#deletion ?? (this.#exists ? undefined : this.#container.settled());
   }
 
   get #exists(): boolean {
@@ -266,7 +293,7 @@ export class Sandbox extends DurableObject<Env> {
 
   #status(): string {
     if (this.#container.starting) return "starting";
-    if (this.#container.running) return "running";
-    return this.#exists ? "asleep" : "absent";
+    if (!this.#exists) return "absent";
+    return this.#container.running ? "running" : "asleep";
   }
 }

@@ -1,5 +1,7 @@
 /** How long a ticket holds. */
 const LIFETIME_MS = 60_000;
+/** So many wait to be brought, at most. */
+export const MAX_TICKETS = 1000;
 const PREFIX = "ticket:";
 
 /** What one is good for, and the name of the caller that asked for it. */
@@ -14,15 +16,13 @@ export class Tickets {
     this.#storage = storage;
   }
 
-  /** Makes one; its secret, and when it expires, in Unix milliseconds. */
-  make(grant: Grant): [secret: string, expires: number] {
-    const now = Date.now();
-    for (const [key, { expires }] of this.#storage.kv.list<Ticket>({ prefix: PREFIX })) {
-      if (expires <= now) this.#storage.kv.delete(key);
-    }
+  /** Makes one; its secret, and when it expires, in Unix milliseconds. Undefined: too many wait. */
+  make(grant: Grant): [secret: string, expires: number] | undefined {
+    if (this.prune() >= MAX_TICKETS) return undefined;
+    const expires = Date.now() + LIFETIME_MS;
     const secret = crypto.getRandomValues(new Uint8Array(16)).toHex();
-    this.#storage.kv.put(PREFIX + secret, { ...grant, expires: now + LIFETIME_MS });
-    return [secret, now + LIFETIME_MS];
+    this.#storage.kv.put(PREFIX + secret, { ...grant, expires });
+    return [secret, expires];
   }
 
   /** What one that holds is good for, which does not any more. */
@@ -31,5 +31,19 @@ export class Tickets {
     if (!ticket) return undefined;
     this.#storage.kv.delete(PREFIX + secret);
     return ticket.expires > Date.now() ? ticket : undefined;
+  }
+
+  /** When to prune next, in Unix milliseconds: the end of any does, as none is kept for longer than a ticket holds after its own. */
+  get due(): number | undefined {
+    for (const [, { expires }] of this.#storage.kv.list<Ticket>({ prefix: PREFIX, limit: 1 })) return expires;
+    return undefined;
+  }
+
+  /** Forgets those that have expired; how many are left. */
+  prune(): number {
+    const tickets = [...this.#storage.kv.list<Ticket>({ prefix: PREFIX })];
+    const expired = tickets.filter(([, { expires }]) => expires <= Date.now());
+    for (const [key] of expired) this.#storage.kv.delete(key);
+    return tickets.length - expired.length;
   }
 }

@@ -43,6 +43,16 @@ TEST(Outcome, TellsHowManyRoomsAKeyMayHave) {
   }
 }
 
+TEST(Outcome, SaysThatTooManyTicketsWait) {
+  Request request = open_call();
+  request.url = "http://localhost/api/rooms/r/tickets";
+  const Answer answer = answer_outcome(request, "too_many_tickets");
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_EQ(answer.code, "too_many_requests");
+  EXPECT_NE(answer.body.find("none was made"), std::string::npos) << answer.body;
+  EXPECT_EQ(header(answer.headers, "Retry-After"), "10");
+}
+
 TEST(Outcome, GivesMetricsThrough) {
   Request request = open_call();
   request.method = "GET";

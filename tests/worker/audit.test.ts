@@ -3,6 +3,7 @@ import { env as workerEnv } from "cloudflare:workers";
 import { SignJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import worker from "../../worker/index";
+import { Registry } from "../../worker/registry";
 import type { Sandbox } from "../../worker/sandbox";
 import { containerOf, evict, type FakeContainer, forgetContainers } from "./fake-container";
 
@@ -281,6 +282,22 @@ describe("an execution", () => {
     await (await exec("hold", { detach: true }, { headers: { traceparent: TRACEPARENT } })).text();
     await call(ROOM, { method: "DELETE" });
     expect(lines("execution")).toMatchObject([{ trace: TRACE, status: "failed", code: "gone" }]);
+  });
+
+  it("has one when the deletion of its room fails at first, and who waits for it is told", async () => {
+    const waiting = exec("hold");
+    await vi.waitFor(() => expect(container().agent.all).toHaveLength(1));
+    const id = container().agent.all[0]?.id;
+    const release = vi.spyOn(Registry.prototype, "release").mockImplementation(() => {
+      throw new Error("the registry is down");
+    });
+    for (let n = 0; n < 2; n++) expect((await call(ROOM, { method: "DELETE" })).status).toBe(500);
+    expect((await waiting).ok).toBe(false);
+    expect((await call(`${ROOM}/sandbox/executions/${id}`)).status).toBe(200); // nothing is forgotten
+    release.mockRestore();
+    expect(await (await call(ROOM, { method: "DELETE" })).json()).toMatchObject({ deleted: true });
+    expect(lines("execution")).toMatchObject([{ execution: id, caller: "key:ci", status: "failed" }]);
+    expect(await (await call(ROOM)).json()).toMatchObject({ status: "absent" });
   });
 
   it("has none if it was never run", async () => {

@@ -64,12 +64,16 @@ describe("the list", () => {
 
 describe("a request of a command", () => {
   /** What comes of it, what was asked outside, and what was logged. */
-  async function ask(request: Request, answer: () => Promise<Response> = async () => new Response("fine")) {
+  async function ask(
+    request: Request,
+    answer: () => Promise<Response> = async () => new Response("fine"),
+    hosts = HOSTS,
+  ) {
     const asked = vi.spyOn(globalThis, "fetch").mockImplementation(answer);
     const log = vi.spyOn(console, "log").mockReturnValue();
     vi.spyOn(console, "error").mockReturnValue();
     const ctx = Object.create(createExecutionContext(), { props: { value: { room: "r" } } });
-    const reply = await new Egress(ctx, { ...env, ALLOWED_HOSTS: HOSTS }).fetch(request);
+    const reply = await new Egress(ctx, { ...env, ALLOWED_HOSTS: hosts }).fetch(request);
     const lines = log.mock.calls.map(([line]) => JSON.parse(`${line}`));
     return { reply, asked, lines };
   }
@@ -89,6 +93,15 @@ describe("a request of a command", () => {
     expect(await reply.text()).toBe("this sandbox may not reach evil.example:8080: ALLOWED_HOSTS does not name it\n");
     expect(asked).not.toHaveBeenCalled();
     expect(lines).toEqual([expect.objectContaining({ host: "evil.example:8080", status: 403 })]);
+  });
+
+  it("goes nowhere once the list cannot be read, and is told so", async () => {
+    const request = new Request("http://registry.example/?key=1");
+    const { reply, asked, lines } = await ask(request, undefined, "registry.example https://b.example");
+    const text = "ALLOWED_HOSTS cannot be read until it is corrected in wrangler.toml";
+    expect([reply.status, await reply.text()]).toEqual([403, `this sandbox may not reach registry.example: ${text}\n`]);
+    expect(asked).not.toHaveBeenCalled();
+    expect(lines).toEqual([expect.objectContaining({ host: "registry.example", status: 403 })]);
   });
 
   it("to a host that is not there is told so", async () => {

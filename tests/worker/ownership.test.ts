@@ -10,9 +10,9 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { CALLER_HEADER } from "../../worker/executions";
 import worker from "../../worker/index";
 import type { Registry } from "../../worker/registry";
-import { createRoom } from "../../worker/rooms";
-import { exec, told } from "./calls";
-import { containerOf, forgetContainers } from "./fake-container";
+import { createRoom, listRooms } from "../../worker/rooms";
+import { exec, status, told } from "./calls";
+import { containerOf, forgetContainers, notListening, withContainer } from "./fake-container";
 
 // How many rooms a key may have at once: three, by vitest.config.ts.
 
@@ -22,6 +22,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
+  vi.useRealTimers();
   await reset();
   forgetContainers();
 });
@@ -112,6 +113,106 @@ it("gives it back where the room did not come to be", async () => {
   expect(await use("a")).toEqual({ name: "start_failed" });
   expect(await claims("key:ci")).toEqual([]);
 });
+
+const answering = (room: string, answer: () => Response) => {
+  const fake = container(room);
+  const real = fake.reply;
+  fake.reply = (path, init) => (path === "/health" ? answer() : real(path, init));
+  return () => {
+    fake.reply = real;
+  };
+};
+const dying = (room: string) => () => {
+  container(room).end();
+  throw new Error("Container failed to start");
+};
+const kept = (room: string) =>
+  runInDurableObject(object(room), (_, { storage }) => [...storage.kv.list()].map(([key]) => key));
+const seen = async (room: string) => status(await object(room).status());
+/** What the alarm does, so much later. */
+const look = async (room: string, after: number) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + after });
+  await runInDurableObject(object(room), (sandbox) => sandbox.alarm());
+};
+
+it("gives it back where the container was started and its agent never answered, and the room is not there", async () => {
+  answering("a", dying("a"));
+  answering("b", notListening);
+  expect(await use("a")).toEqual({ name: "start_failed" });
+  expect(await use("b")).toEqual({ name: "start_timeout" });
+  expect(await claims("key:ci")).toEqual([]);
+  for (const room of ["a", "b"]) expect(await seen(room)).toBe("absent");
+  expect(await kept("a")).toEqual([]);
+  expect((await listRooms(env, 10, undefined)).fields).toEqual(new Uint8Array());
+  for (const room of ["c", "d", "e"]) expect(await use(room)).toEqual(RAN);
+});
+
+it("takes a place for a room whose agent answers only to a later call", async () => {
+  const mend = answering("a", notListening);
+  expect(await use("a")).toEqual({ name: "start_timeout" });
+  for (const room of ["b", "c", "d"]) expect(await use(room)).toEqual(RAN);
+  mend();
+  expect(await use("a")).toEqual(REFUSED);
+  await object("b").destroy();
+  expect(await use("a")).toEqual(RAN);
+  expect(container("a").starts).toBe(1);
+  expect(await claims("key:ci")).toEqual(["sandbox-a", "sandbox-c", "sandbox-d"]);
+  expect((await listRooms(env, 10, undefined)).fields).not.toEqual(new Uint8Array());
+});
+
+it("keeps the place of a room that was there and does not start again", async () => {
+  await use("a");
+  await runInDurableObject(object("a"), () => container("a").end());
+  answering("a", dying("a"));
+  expect(await use("a")).toEqual({ name: "start_failed" });
+  expect(await claims("key:ci")).toEqual(["sandbox-a"]);
+  expect(await seen("a")).toBe("asleep");
+});
+
+it("ends a container whose agent never answered, once nobody tries it any more, and saves nothing of it", async () => {
+  answering("a", notListening);
+  await use("a");
+  expect(container("a").running).toBe(true);
+  await look("a", 50_000);
+  expect(container("a").running).toBe(true);
+  await runInDurableObject(object("a"), async (_, { storage }) => {
+    expect(await storage.getAlarm()).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+  await look("a", 10_001);
+  expect(container("a").running).toBe(false);
+  expect(container("a").snapshots).toEqual([]);
+  expect(await kept("a")).toEqual([]);
+});
+
+it("tells those who ask something of a room that it begins what becomes of it", () =>
+  withContainer("sandbox-a", async (sandbox, fake) => {
+    const knocked = Promise.withResolvers<Response>();
+    const real = fake.reply;
+    fake.reply = (path, init) => (path === "/health" ? knocked.promise : real(path, init));
+    const begun = sandbox.fetch(exec("true"));
+    await vi.waitFor(() => expect(fake.running).toBe(true));
+    expect(status(sandbox.status())).toBe("starting");
+    const asked = sandbox.sleepAfter(5000);
+    knocked.resolve(fake.healthy());
+    expect((await begun).status).toBe(200);
+    expect(await asked).toEqual({ name: "timeout_set" });
+  }));
+
+it("counts no more of a key's rooms than it may have", () =>
+  runInDurableObject(env.REGISTRY.getByName("owner-many"), (registry: Registry, { storage }) => {
+    for (let n = 0; n < 500; n++) registry.claim(`sandbox-${n}`, 500);
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const sql = Object.getPrototypeOf(storage.sql);
+    const { exec: real } = sql;
+    vi.spyOn(sql, "exec").mockImplementation(function (this: SqlStorage, ...query: unknown[]) {
+      const cursor = real.apply(this, query);
+      cursors.push(cursor);
+      return cursor;
+    });
+    expect(registry.claim("sandbox-more", 3)).toBe(false);
+    const read = cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
+    expect(read).toBeLessThan(50);
+  }));
 
 it("gives it back where the object ended before the room came to be", async () => {
   await env.REGISTRY.getByName("owner-key:ci").claim("sandbox-a", 3);

@@ -57,6 +57,21 @@ describe("a record", () => {
       await records.ended(id(1));
     }));
 
+  it("is told of at its end once, and not where it was taken back", () =>
+    withStorage((_, { storage }) => {
+      const told = vi.fn();
+      const records = new Records(storage.sql, told);
+      records.insert(id(1), writeFields(["caller", "key:ci"]));
+      records.finish(ended(1));
+      records.finish(ended(1));
+      expect(told).toHaveBeenCalledTimes(1);
+      records.insert(id(2), writeFields(["caller", "key:ci"]));
+      records.drop(id(2));
+      records.finish(ended(2)); // it ran after all
+      expect(told).toHaveBeenCalledTimes(1);
+      expect(records.status(id(2))).toBe("completed");
+    }));
+
   it("keeps its end when it is told again, or given up", () =>
     withStorage((records) => {
       add(records, 1);

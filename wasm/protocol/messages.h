@@ -110,6 +110,9 @@ inline constexpr std::string_view kTooManyCalls =
     "too many calls within a minute; nothing was done, try again later";
 inline constexpr std::string_view kTooManyExecutions =
     "too many commands run in the room; this one did not, try again when one has ended";
+inline constexpr std::string_view kTooManyTickets =
+    "too many tickets of the room wait to be used; none was made, use those or try again when they have "
+    "expired";
 inline constexpr std::string_view kTooManyRooms =
     "the key of this call has <limit> rooms, as many as it may (MAX_ROOMS); no room was made and nothing was "
     "done, delete rooms and try again";
