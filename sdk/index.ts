@@ -1,0 +1,13 @@
+export type { Attachment, AttachOptions, Output } from "./attachment.ts";
+export { Roombox, type RoomboxOptions, roombox } from "./client.ts";
+export { ConnectionError, type ErrorCode, RoomboxError } from "./errors.ts";
+export type { ExecEvent } from "./events.ts";
+export type { EventsOptions, Execution, StdinOptions } from "./execution.ts";
+export type { FileBody, FileInfo, FilePath, Files, WriteOptions } from "./files.ts";
+export type { PageOptions } from "./pages.ts";
+export type { PortOptions, Ports } from "./ports.ts";
+export type { Room, StreamOptions, TokenOptions } from "./room.ts";
+export type { InShell, Shell } from "./shell.ts";
+export type { WebSocketClass } from "./socket.ts";
+export type { TerminalOptions } from "./terminal.ts";
+export type * from "./types.ts";
