@@ -49,8 +49,11 @@ Decision health(const Call&) {
   return answer(200, "text/plain", "ok");
 }
 
+/// Whether the caller is known to attach to what it starts; its body may tell as well.
+enum class Attaches { Unknown, Next };
+
 /// A command to run, where the dialect's body does not say what its caller waits for.
-Decision exec_in_mode(const Call& call, Mode mode) {
+Decision exec_in_mode(const Call& call, Mode mode, Attaches attaches = Attaches::Unknown) {
   const Request& request = call.request;
   if (auto error = check_json_headers(request)) return refuse(call, *error);
   auto key = idempotency_key(request);
@@ -63,6 +66,9 @@ Decision exec_in_mode(const Call& call, Mode mode) {
   out.headers.emplace_back("Content-Type", kJson);
   if (mode != Mode::Plain) out.headers.emplace_back(agent_api::kModeHeader, name(mode));
   if (*key) out.headers.emplace_back(agent_api::kIdempotencyHeader, **std::move(key));
+  // Who says how long the command may go on without clients is one: nothing is to be lost before it comes.
+  if (attaches == Attaches::Next || parsed->max_run_after_disconnect)
+    out.headers.emplace_back(agent_api::kNextHeader, agent_api::kAttachesNext);
   out.seed = seed_of(*parsed);
   return out;
 }
@@ -77,11 +83,7 @@ Decision start(const Call& call) {
 
 /// The SDK's client attaches to what it has started.
 Decision open_session(const Call& call) {
-  Decision decision = start(call);
-  if (auto* const forward = std::get_if<Forward>(&decision)) {
-    forward->headers.emplace_back(agent_api::kNextHeader, agent_api::kAttachesNext);
-  }
-  return decision;
+  return exec_in_mode(call, Mode::Detach, Attaches::Next);
 }
 
 Decision open_terminal(const Call& call) {
