@@ -9,6 +9,7 @@ import { segment } from "./paths.ts";
 import { Ports } from "./ports.ts";
 import { Shell } from "./shell.ts";
 import type { Sockets } from "./socket.ts";
+import { attachedEvents, FIRST } from "./stream.ts";
 import { openTerminal, type TerminalOptions } from "./terminal.ts";
 import { orAborted } from "./time.ts";
 import type {
@@ -27,8 +28,8 @@ import type {
 
 export interface StreamOptions<Kind extends OutputKind = "text"> extends RunOptions<Kind> {
   /**
-   * False: over one line, which the command waits for if it is read slowly, and which kills it if it breaks. Else a line that
-   * breaks is resumed, and a reader who falls 1 MiB behind may find that what followed is gone (410).
+   * False: over one line, by HTTP alone. The command waits for it if it is read slowly, and is killed if it breaks. Else it is
+   * a WebSocket, resumed if it breaks, and what is not read yet waits in memory.
    */
   resume?: boolean | undefined;
 }
@@ -39,8 +40,10 @@ export interface TokenOptions extends Abortable {
   expiresIn?: number | undefined;
 }
 
-/** As of a plain call: whoever streams and dies would leave it running for ever. */
+/** As a plain call has it. */
 const STREAM_TIMEOUT_MS = 60_000;
+/** How long what is streamed may run while its line is lost, or its reader dead. */
+const LOST_MS = 30_000;
 
 /** A room and its sandbox, which is made by the first call that needs it. */
 export class Room {
@@ -65,23 +68,16 @@ export class Room {
     cmd: string,
     options: RunOptions<Kind> = {},
   ): Promise<ExecResult<DataOf<Kind>>> {
-    const result = await this.#run(cmd, options, {}, resultOf);
+    const { result } = await this.#run(cmd, options, {}, answerOf);
     return decodeResult(result, decoderOf(options.output));
   }
 
   /** Starts a command that outlives the call, its stdin open. Who aborts before it is known has it killed. */
   async start<Kind extends OutputKind = "text">(
     cmd: string,
-    { signal, pty, maxRunAfterDisconnectMs, ...options }: StartOptions<Kind> = {},
+    options: StartOptions<Kind> = {},
   ): Promise<Execution<Kind>> {
-    signal?.throwIfAborted();
-    const how = {
-      ...(pty ? { pty: pty === true ? {} : pty } : { detach: true }),
-      max_run_after_disconnect_ms: maxRunAfterDisconnectMs,
-    };
-    const started = this.#run(cmd, options, how, resultOf);
-    const execution = started.then(({ id }) => this.execution(id, { output: options.output }));
-    return orAborted(execution, signal, (late) => late.kill());
+    return this.execution((await this.#begin(cmd, options)).result.id, { output: options.output });
   }
 
   /**
@@ -148,15 +144,18 @@ export class Room {
     options: RunOptions<Kind>,
   ): AsyncGenerator<ExecEvent<DataOf<Kind>>, void> {
     const input = options.shell === undefined ? { stdin: "" } : {};
-    const execution = await this.start<Kind>(cmd, { timeoutMs: STREAM_TIMEOUT_MS, ...input, ...given(options) });
+    const bounds = { timeoutMs: STREAM_TIMEOUT_MS, maxRunAfterDisconnectMs: LOST_MS };
+    const { result, sandboxName } = await this.#begin(cmd, { ...bounds, ...input, ...given(options) });
+    const execution = this.execution(result.id, { output: options.output });
     let isOver = false;
     try {
-      for await (const event of execution.events({ signal: options.signal })) {
+      yield { type: "start", sequence: FIRST, id: result.id, sandboxName };
+      for await (const event of attachedEvents(execution, options.output, options)) {
         isOver = isLast(event);
         yield event;
       }
     } finally {
-      if (!isOver) await execution.kill().catch(() => {}); // it has ended, or cannot be reached: its time ends it
+      if (!isOver) await execution.kill().catch(() => {}); // it has ended, or cannot be reached: then its bounds end it
     }
   }
 
@@ -166,11 +165,29 @@ export class Room {
   ): AsyncGenerator<ExecEvent<DataOf<Kind>>, void> {
     const body = await this.#run(cmd, options, { stream: true }, async (response) => response.body);
     let isOver = false;
-    for await (const event of readEvents(body ?? new Blob([]).stream(), decoderOf(options.output))) {
-      isOver = isLast(event);
-      yield event;
+    const broke = (cause?: unknown) =>
+      new ConnectionError("the stream of events broke, which killed the command", cause);
+    try {
+      for await (const event of readEvents(body ?? new Blob([]).stream(), decoderOf(options.output))) {
+        isOver = isLast(event);
+        yield event;
+      }
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw broke(error);
     }
-    if (!isOver) throw new ConnectionError("the stream of events broke, which killed the command");
+    if (!isOver) throw broke();
+  }
+
+  async #begin(cmd: string, options: StartOptions<OutputKind>): Promise<Answer> {
+    const { signal, pty, maxRunAfterDisconnectMs, ...rest } = options;
+    signal?.throwIfAborted();
+    const how = {
+      ...(pty ? { pty: pty === true ? {} : pty } : { detach: true }),
+      max_run_after_disconnect_ms: maxRunAfterDisconnectMs,
+    };
+    const begun = this.#run(cmd, rest, how, answerOf);
+    return orAborted(begun, signal, ({ result }) => this.execution(result.id).kill());
   }
 
   #run<T>(
@@ -190,10 +207,12 @@ export class Room {
   }
 }
 
-async function resultOf(response: Response): Promise<ExecResult> {
-  const { result } = (await response.json()) as { result: ExecResult };
-  return result;
+/** What exec answers. */
+interface Answer {
+  result: ExecResult;
+  sandboxName: string;
 }
+const answerOf = (response: Response) => response.json() as Promise<Answer>;
 
 /** The options that are there: one that is undefined must not hide a default. */
 function given<Options extends object>(options: Options): Options {

@@ -112,7 +112,7 @@ async function runAttached(room: Room, cmd: string, how: StartOptions): Promise<
   const release = onSignals(interrupter(() => execution, left));
   try {
     execution = await room.start(cmd, { ...how, maxRunAfterDisconnectMs: LOST_MS, signal: left.signal });
-    const attachment = await execution.attach({ signal: left.signal });
+    const attachment = await execution.attach({ after: 1, signal: left.signal });
     const fed = feed(attachment).catch((error) => left.abort(error));
     for await (const { stream, data } of attachment) await write(process[stream], data);
     await Promise.race([fed, attachment.exit]);

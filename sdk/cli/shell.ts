@@ -29,7 +29,7 @@ async function run({ client, operands: [id = "", ...words], options, json }: Con
   if (!stdin.isTTY || !stdout.isTTY) throw new UsageError("shell needs a terminal; use exec for scripts and pipes");
   const room = client.room(id);
   const known = textOf(options.id);
-  const size = { cols: stdout.columns, rows: stdout.rows };
+  const size = sizeOf(stdout);
   const { env, cwd } = environmentOf(options);
   const start = { ...size, cwd, env: { TERM: process.env.TERM ?? "xterm-256color", ...env } };
   const cmd = words.length > 0 ? { cmd: commandText(words) } : {};
@@ -43,11 +43,17 @@ async function run({ client, operands: [id = "", ...words], options, json }: Con
   return 0;
 }
 
+/** A terminal that does not know its size has none. */
+const sizeOf = ({ columns, rows }: { columns: number; rows: number }) => ({ cols: columns || 80, rows: rows || 24 });
+
 /** Connects this terminal with that one until one of them ends; whether it was this one. */
 async function connect(attachment: Attachment): Promise<boolean> {
   const { stdin, stdout } = process;
   const restore = () => stdin.setRawMode(false);
-  const resize = () => void attachment.resize(stdout.columns, stdout.rows).catch(() => {}); // it has ended
+  const resize = () => {
+    const { cols, rows } = sizeOf(stdout);
+    attachment.resize(cols, rows).catch(() => {}); // it has ended
+  };
   let left = false;
   const type = (bytes: Buffer) => {
     const key = bytes.indexOf(DETACH_KEY);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError, type ExecEvent } from "../../sdk/index";
 import { answered, error, json, RESULT, type Reply, roomOf, serve } from "./server";
+import { breaks, exit, type Script, sockets, stays } from "./sockets";
 
 const EVENTS: [id: number, event: string, data: unknown][] = [
   [1, "start", { id: "exec_1", sandboxName: "sandbox-r" }],
@@ -69,32 +70,68 @@ describe("events", () => {
 
 describe("a stream", () => {
   const started = json(202, { result: { ...RESULT, status: "running" }, sandboxName: "sandbox-r" });
+  const text = (events: ExecEvent[]) => events.map((event) => (event.type === "stdout" ? event.data : "")).join("");
+  const says =
+    (bytes: number[], then: Script): Script =>
+    (socket) => {
+      const after = Number(socket.url.searchParams.get("after"));
+      socket.open().say({ type: "start", id: "exec_1", sandboxName: "sandbox-r", sequence: after });
+      for (const byte of bytes.slice(after - 1)) socket.say([1, byte]);
+      then(socket.say([4]));
+    };
+  const BYTES = [...Buffer.from("\ufeffé😀\n"), 0xc3];
 
   it("is a detached command with no input, whose time is bounded, and is resumed", async () => {
-    const { url, received } = await serve(started, upTo(75), upTo(1000));
-    expect(await all(roomOf(url).stream("x"))).toEqual(WHOLE);
-    expect(JSON.parse(received[0]?.body ?? "")).toEqual({ cmd: "x", detach: true, stdin: "", timeout_ms: 60_000 });
-    expect(kindsOf(received)).toEqual(["POST exec", "GET events", "GET events"]);
+    const { url, received } = await serve(started, answered);
+    const { made, WebSocket } = sockets(says(BYTES.slice(0, 4), breaks), says(BYTES, exit));
+    const events = await all(roomOf(url, { WebSocket }).stream("x"));
+    const bounds = { timeout_ms: 60_000, max_run_after_disconnect_ms: 30_000 };
+    expect(JSON.parse(received[0]?.body ?? "")).toEqual({ cmd: "x", detach: true, stdin: "", ...bounds });
+    expect(made.map((socket) => socket.url.searchParams.get("after"))).toEqual(["1", "5"]);
+    expect(events[0]).toEqual(WHOLE[0]);
+    expect(text(events)).toBe("\ufeffé😀\n\ufffd");
+    expect(events.at(-1)).toMatchObject({ type: "exit", result: RESULT });
+  });
+
+  it("gives bytes as they come", async () => {
+    const { url } = await serve(started, answered);
+    const { WebSocket } = sockets(says(BYTES, exit));
+    const bytes: number[] = [];
+    for await (const event of roomOf(url, { WebSocket }).stream("x", { output: "bytes" })) {
+      if (event.type === "stdout") bytes.push(...event.data);
+    }
+    expect(bytes).toEqual(BYTES);
   });
 
   it("kills its command when it is left, once, and not when it has ended", async () => {
-    const left = await serve(started, upTo(1000), answered);
-    for await (const { type } of roomOf(left.url).stream("x")) if (type === "stdout") break;
-    expect(kindsOf(left.received)).toEqual(["POST exec", "GET events", "POST kill"]);
-    const ended = await serve(started, upTo(1000), answered);
-    for await (const { type } of roomOf(ended.url).stream("x")) if (type === "exit") break;
-    expect(kindsOf(ended.received)).toEqual(["POST exec", "GET events"]);
+    const left = await serve(started, answered);
+    const { made, WebSocket } = sockets(says(BYTES, stays));
+    for await (const { type } of roomOf(left.url, { WebSocket }).stream("x")) if (type === "stdout") break;
+    expect(kindsOf(left.received)).toEqual(["POST exec", "POST kill"]);
+    await expect.poll(() => made[0]?.readyState).toBe(3);
+    const ended = await serve(started, answered);
+    const toEnd = sockets(says(BYTES, exit)).WebSocket;
+    for await (const { type } of roomOf(ended.url, { WebSocket: toEnd }).stream("x")) if (type === "exit") break;
+    expect(kindsOf(ended.received)).toEqual(["POST exec", "GET exec_1"]);
   });
 
   it("kills its command when it is aborted, while nothing comes too", async () => {
-    const waits: Reply = (response) => response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
-    const { url, received } = await serve(started, waits, answered);
+    const { url, received } = await serve(started, answered);
+    const { made, WebSocket } = sockets(says([], stays));
     const abort = new AbortController();
-    const read = all(roomOf(url).stream("x", { signal: abort.signal }));
-    await expect.poll(() => received.length).toBe(2);
+    const read = all(roomOf(url, { WebSocket }).stream("x", { signal: abort.signal }));
+    await expect.poll(() => made[0]?.readyState).toBe(1);
     abort.abort();
     await expect(read).rejects.toMatchObject({ name: "AbortError" });
-    expect(kindsOf(received)).toEqual(["POST exec", "GET events", "POST kill"]);
+    expect(kindsOf(received)).toEqual(["POST exec", "POST kill"]);
+  });
+
+  it("ends with an error, and no exit, where its sandbox died", async () => {
+    const { url } = await serve(started, json(200, { result: { ...RESULT, status: "failed", error: "it stopped" } }));
+    const { WebSocket } = sockets(says(BYTES, (socket) => socket.close(1011)));
+    const events = await all(roomOf(url, { WebSocket }).stream("x"));
+    expect(events.at(-1)).toMatchObject({ type: "error", error: { code: "execution_failed", message: "it stopped" } });
+    expect(events.filter(({ type }) => type === "exit" || type === "error")).toHaveLength(1);
   });
 
   it("over one line is the call itself, and says when that broke", async () => {
@@ -102,7 +139,7 @@ describe("a stream", () => {
     const room = roomOf(url);
     expect(await all(room.stream("x", { resume: false }))).toEqual(WHOLE);
     expect(JSON.parse(received[0]?.body ?? "")).toEqual({ cmd: "x", stream: true });
-    await expect(all(room.stream("x", { resume: false }))).rejects.toThrow();
+    await expect(all(room.stream("x", { resume: false }))).rejects.toBeInstanceOf(ConnectionError);
     expect(kindsOf(received)).toEqual(["POST exec", "POST exec"]);
   });
 });
