@@ -4,6 +4,7 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { ReadableStream as WebStream } from "node:stream/web";
 import { type FileEntry, type Files, RoomboxError } from "../index.ts";
 import { type Command, type Context, FAILED, placeOf, UsageError } from "./command.ts";
 import { Progress, plain, printJson, tell, write } from "./output.ts";
@@ -54,7 +55,7 @@ async function run({ client, operands: [from = "", to = ""], options, json }: Co
 
 async function upload(copy: Copy, from: string, to: string): Promise<void> {
   if (from === "-") {
-    const { size } = await copy.files.write(to, Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>);
+    const { size } = await copy.files.write(to, streamOf(process.stdin));
     return count(copy, size);
   }
   const isDirectory = (await stat(from)).isDirectory();
@@ -77,10 +78,13 @@ async function uploadFile(copy: Copy, from: string, to: string): Promise<void> {
   const { size } = await stat(from);
   const progress = new Progress(from, size);
   const bytes = createReadStream(from).on("data", (chunk) => progress.add(chunk.length));
-  const made = await copy.files.write(to, Readable.toWeb(bytes) as ReadableStream<Uint8Array>, { size });
+  const made = await copy.files.write(to, streamOf(bytes), { size });
   progress.end();
   count(copy, made.size);
 }
+
+/** Not by Readable.toWeb: it waits for the other direction of a stdin that is a socket, too. */
+const streamOf = (bytes: AsyncIterable<Uint8Array>) => WebStream.from(bytes) as ReadableStream<Uint8Array>;
 
 async function isRemoteDirectory({ files }: Copy, path: string): Promise<boolean> {
   try {

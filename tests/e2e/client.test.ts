@@ -244,4 +244,4 @@ it("brings keys, room tokens and tickets", async () => {
     await dev.stop();
     rmSync(state, { recursive: true });
   }
-});
+}, 120_000); // it starts a server
