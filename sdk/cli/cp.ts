@@ -55,7 +55,7 @@ async function run({ client, operands: [from = "", to = ""], options, json }: Co
 
 async function upload(copy: Copy, from: string, to: string): Promise<void> {
   if (from === "-") {
-    const { size } = await copy.files.write(to, streamOf(process.stdin));
+    const { size } = await copy.files.write(to, streamOf(createReadStream("", { fd: 0 })));
     return count(copy, size);
   }
   const isDirectory = (await stat(from)).isDirectory();
@@ -83,7 +83,7 @@ async function uploadFile(copy: Copy, from: string, to: string): Promise<void> {
   count(copy, made.size);
 }
 
-/** Not by Readable.toWeb: it waits for the other direction of a stdin that is a socket, too. */
+/** Not by Readable.toWeb, which waits for the other direction of a socket, too. */
 const streamOf = (bytes: AsyncIterable<Uint8Array>) => WebStream.from(bytes) as ReadableStream<Uint8Array>;
 
 async function isRemoteDirectory({ files }: Copy, path: string): Promise<boolean> {

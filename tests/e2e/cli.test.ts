@@ -199,7 +199,7 @@ it("copies files and directories both ways", async () => {
   const bytes = randomBytes(200_000);
   mkdirSync(join(here, "site", "sub"), { recursive: true });
   writeFileSync(join(here, "site", "a b"), bytes);
-  writeFileSync(join(here, "site", "sub", "é"), "");
+  writeFileSync(join(here, "site", "sub", "é"), "x");
   const at = `${room}:/workspace`;
   expect(await ok("cp", join(here, "site", "a b"), at)).toBe("");
   expect(await ok("cp", "-r", join(here, "site"), `${at}/`)).toBe("");
@@ -210,13 +210,11 @@ it("copies files and directories both ways", async () => {
   expect(readFileSync(join(here, "back")).equals(bytes)).toBe(true);
   expect(JSON.parse(await ok("cp", "--json", "-r", `${at}/site`, join(here, "copy")))).toEqual({
     files: 2,
-    bytes: 200_000,
+    bytes: 200_001,
     skipped: [],
   });
   expect(readFileSync(join(here, "copy", "a b")).equals(bytes)).toBe(true);
-  expect(readFileSync(join(here, "copy", "sub", "é"), "utf8")).toBe("");
-  expect((await cli(["cp", "-", `${at}/piped`], bytes)).code).toBe(0);
-  expect((await cli(["cp", `${at}/piped`, "-"])).out.equals(bytes)).toBe(true);
+  expect(readFileSync(join(here, "copy", "sub", "é"), "utf8")).toBe("x");
   expect(await ok("ls", `${room}:/workspace/site`)).toMatch(/0644 +200000 .* a b\n.* sub\/\n/);
   expect(await cli(["cp", join(here, "site"), at])).toMatchObject({
     code: 125,
@@ -229,6 +227,14 @@ it("copies files and directories both ways", async () => {
   });
   expect(await cli(["rm", `${at}/site`])).toMatchObject({ code: 125 });
   expect(await ok("rm", "-r", `${at}/site`)).toBe("");
+});
+
+it("copies stdin to a room, and a file of it to stdout", async () => {
+  const other = newRoom();
+  const bytes = randomBytes(200_000);
+  expect(await cli(["cp", "-", `${other}:/workspace/piped`], bytes)).toMatchObject({ code: 0, err: "" });
+  expect((await cli(["cp", `${other}:/workspace/piped`, "-"])).out.equals(bytes)).toBe(true);
+  await remove(other);
 });
 
 it("is a terminal: its size, a detach, a way back, and this terminal as it was", async () => {
