@@ -3,7 +3,7 @@ import { ConnectionError } from "./errors.ts";
 import { decodeResult, decoderOf, type ExecEvent, isLast, readEvents } from "./events.ts";
 import { Execution, type RoomAccess } from "./execution.ts";
 import { Files } from "./files.ts";
-import type { Http } from "./http.ts";
+import { type Http, jsonCall } from "./http.ts";
 import { type PageOptions, pages } from "./pages.ts";
 import { segment } from "./paths.ts";
 import { Ports } from "./ports.ts";
@@ -198,12 +198,10 @@ export class Room {
   ): Promise<T> {
     const encoding = output === "bytes" ? "base64" : undefined;
     const body = { cmd, cwd, env, timeout_ms: timeoutMs, stdin, shell, encoding, ...how };
-    const headers = {
-      "content-type": "application/json",
-      "idempotency-key": idempotencyKey ?? crypto.randomUUID(), // what was sent twice runs once
-    };
-    const call = { method: "POST", path: `${this.#path}/sandbox/exec`, headers, body: JSON.stringify(body) };
-    return this.#http.send({ ...call, signal, repeatable: true }, read);
+    const call = jsonCall(`${this.#path}/sandbox/exec`, body);
+    const key = idempotencyKey ?? crypto.randomUUID(); // what was sent twice runs once
+    const headers = { ...call.headers, "idempotency-key": key };
+    return this.#http.send({ ...call, headers, signal, repeatable: true }, read);
   }
 }
 

@@ -2,6 +2,8 @@ import { constants } from "node:os";
 import {
   type Attachment,
   ConnectionError,
+  type ExecEvent,
+  type ExecResult,
   type Execution,
   type Room,
   RoomboxError,
@@ -12,6 +14,12 @@ import { BrokenPipe, PIPE_BROKEN, print, printJson, write } from "./output.ts";
 
 /** What a command may still run after this process was ended in a way that it could not tell. */
 const LOST_MS = 30_000;
+
+/** Where a command runs, and with what: `environmentOf` reads them. */
+export const ENVIRONMENT: Command["options"] = {
+  cwd: { type: "string", value: "DIR", help: "directory to start in (/workspace)" },
+  env: { type: "string", short: "e", multiple: true, value: "NAME=VALUE", help: "a variable; may be repeated" },
+};
 
 export const exec: Command = {
   name: "exec",
@@ -25,8 +33,7 @@ export const exec: Command = {
     "Exits with the command's code, 128 + n after signal n; 125 if roombox fails.",
   ],
   options: {
-    cwd: { type: "string", value: "DIR", help: "directory to start in (/workspace)" },
-    env: { type: "string", short: "e", multiple: true, value: "NAME=VALUE", help: "a variable; may be repeated" },
+    ...ENVIRONMENT,
     timeout: { type: "string", value: "TIME", help: "end it after, such as 30s or 5m" },
     "no-stdin": { type: "boolean", short: "n", help: "give it no input; it then waits for a slow reader" },
     detach: { type: "boolean", short: "d", help: "leave it running and print its id" },
@@ -68,16 +75,27 @@ async function printResult(room: Room, cmd: string, how: StartOptions): Promise<
   const interrupted = new AbortController();
   const release = onSignals((name) => interrupted.abort(new Interrupted(name)));
   try {
-    for await (const event of room.stream(cmd, { timeoutMs: MOST_MS, ...how, signal: interrupted.signal })) {
-      if (event.type === "error") throw event.error;
-      if (event.type !== "exit") continue;
-      await printJson(event.result);
-      return event.result.exitCode ?? 0;
-    }
-    throw new ConnectionError("the events ended before the command did");
+    const result = await lastOf(room.stream(cmd, { timeoutMs: MOST_MS, ...how, signal: interrupted.signal }));
+    await printJson(result);
+    return result.exitCode ?? 0;
   } finally {
     release();
   }
+}
+
+type Told<Data> = Exclude<ExecEvent<Data>, { type: "exit" | "error" }>;
+
+/** The result that events end with; who listens is told of those before it. */
+async function lastOf<Data>(
+  events: AsyncIterable<ExecEvent<Data>>,
+  heard: (event: Told<Data>) => Promise<void> = async () => {},
+): Promise<ExecResult<Data>> {
+  for await (const event of events) {
+    if (event.type === "error") throw event.error;
+    if (event.type === "exit") return event.result;
+    await heard(event);
+  }
+  throw new ConnectionError("the events ended before the command did");
 }
 
 /** The longest time that a command may be given. */
@@ -90,13 +108,12 @@ async function runWithoutInput(room: Room, cmd: string, how: StartOptions): Prom
   let execution: Execution | undefined;
   const release = onSignals(interrupter(() => execution, left));
   try {
-    for await (const event of room.stream(cmd, { timeoutMs: MOST_MS, ...how, ...line } as typeof line)) {
+    const events = room.stream(cmd, { timeoutMs: MOST_MS, ...how, ...line } as typeof line);
+    const { exitCode } = await lastOf(events, async (event) => {
       if (event.type === "start") execution = room.execution(event.id);
-      else if (event.type === "error") throw event.error;
-      else if (event.type === "exit") return event.result.exitCode ?? 0;
       else await write(process[event.type], event.data);
-    }
-    throw new ConnectionError("the events ended before the command did");
+    });
+    return exitCode ?? 0;
   } catch (error) {
     if (error instanceof BrokenPipe) return PIPE_BROKEN;
     throw error;

@@ -1,6 +1,6 @@
 import type { Attachment } from "../index.ts";
 import { type Command, type Context, textOf, UsageError } from "./command.ts";
-import { commandText, environmentOf, Interrupted, onSignals } from "./exec.ts";
+import { commandText, ENVIRONMENT, environmentOf, Interrupted, onSignals } from "./exec.ts";
 import { printJson, tell, write } from "./output.ts";
 
 /** Ctrl-], as telnet has it. */
@@ -17,8 +17,7 @@ export const shell: Command = {
     "Exits with the command's code, 0 where it was left; 125 if roombox fails.",
   ],
   options: {
-    cwd: { type: "string", value: "DIR", help: "directory to start in (/workspace)" },
-    env: { type: "string", short: "e", multiple: true, value: "NAME=VALUE", help: "a variable; may be repeated" },
+    ...ENVIRONMENT,
     id: { type: "string", value: "ID", help: "come back to one that runs" },
   },
   run,
