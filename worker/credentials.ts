@@ -35,10 +35,10 @@ const ROOM = /^[A-Za-z0-9._-]{0,64}\*?$/;
 const NAME_LENGTH = 64;
 
 /** What a credential stands for. */
-type Grant = Pick<Caller, "word" | "name">;
+type Grant = Omit<Caller, "spent">;
 
 const NOBODY = "-";
-const refusal = (word: string): Grant => ({ word, name: NOBODY });
+const refusal = (word: string): Grant => ({ word, name: NOBODY, counted: "" });
 
 /** Finds out whom a request is from. */
 export async function callerOf(request: Request, env: Env): Promise<Caller> {
@@ -51,13 +51,10 @@ export async function callerOf(request: Request, env: Env): Promise<Caller> {
   const key = apiKey(await digest(credential), keys);
   if (key !== undefined) return { word: "key", name: key, counted: key, spent };
   const grant = await (credential.startsWith(TICKET) ? redeem(credential, env) : grantOf(credential, keys));
-  return { ...grant, counted: new Uint8Array(await digest(signedPart(credential))).toHex(), spent };
+  return { ...grant, spent };
 }
 
-/** Of a token: a signature can be written in several ways. */
-const signedPart = (token: string) => token.slice(0, token.lastIndexOf(".") + 1) || token;
-
-export const nobody = (word: string): Caller => ({ ...refusal(word), counted: "", spent: [] });
+export const nobody = (word: string): Caller => ({ ...refusal(word), spent: [] });
 
 /** The first of those that a request can bring it in, and all headers that have one of ours. */
 function credentialOf(request: Request): { credential: string; spent: string[] } | undefined {
@@ -155,6 +152,7 @@ async function publicKey(text: string): Promise<CryptoKey | undefined> {
 }
 
 const digest = (text: string) => crypto.subtle.digest("SHA-256", encoder.encode(text));
+const hexDigest = async (text: string) => new Uint8Array(await digest(text)).toHex();
 
 /** The name of the key with that digest. Compares with every key, so that the time it takes tells nothing of any. */
 function apiKey(given: ArrayBuffer, { api }: Keys): string | undefined {
@@ -179,7 +177,8 @@ async function grantOf(token: string, keys: Keys): Promise<Grant> {
     const word = wordOf(payload);
     if (!word) return refusal("invalid");
     const name = named("token", protectedHeader.kid?.toLowerCase() ?? "");
-    const grant = { word, name: name + told("sub", payload) + told("jti", payload) };
+    const counted = await hexDigest(token.slice(0, token.lastIndexOf("."))); // a signature can be written in several ways
+    const grant = { word, name: name + told("sub", payload) + told("jti", payload), counted };
     if (verified.size >= VERIFIED_MAX) verified.delete(verified.keys().next().value ?? "");
     verified.set(token, { grant, expires: Number(payload.exp), keys });
     return grant;
@@ -238,5 +237,6 @@ async function redeem(ticket: string, env: Env): Promise<Grant> {
     /^ticket\.([A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?)\.([0-9a-f]{32})$/.exec(ticket) ?? [];
   if (room === undefined || secret === undefined) return refusal("invalid");
   const grant = await env.SANDBOX.getByName(sandboxOf(room)).redeem(secret);
-  return grant ? { word: `token ${grant.scopes} ${room}`, name: `${grant.maker};ticket` } : refusal("expired");
+  if (!grant) return refusal("expired");
+  return { word: `token ${grant.scopes} ${room}`, name: `${grant.maker};ticket`, counted: await hexDigest(ticket) };
 }
