@@ -1,7 +1,8 @@
 import { readFields } from "./fields";
 
 // What happened, a line of JSON each, to be counted, searched and kept: one of a request, at its answer's head, one of an
-// execution, at its end, and one of what a command asks of a host outside. None has what is a caller's own: no output, no environment, no path of a file, no query, no credential.
+// execution, at its end, and one of what a command asks of a host outside. None has what is a caller's own: no output, no
+// environment, no path of a file, no query, no credential.
 
 /** What a request's line says beside its time: what is undefined is left out. */
 export interface RequestNote {

@@ -262,6 +262,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#executions.endAll();
     await this.ctx.storage.deleteAll();
     this.#alarmAt = undefined;
+    this.#tickets.prune(); // there are none any more
     this.#executions.forget();
     if (existed) await this.#activity.forget();
     return { name: existed ? "deleted" : "absent" };

@@ -11,9 +11,16 @@ type Ticket = Grant & { expires: number };
 /** Tickets of one room: each lets in once, whoever brings it, as browsers cannot send headers with a WebSocket. */
 export class Tickets {
   readonly #storage: DurableObjectStorage;
+  /** When to prune next, in Unix milliseconds: no later than a ticket holds after the end of any. */
+  #due: number | undefined;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
+    this.#due = this.#anyEnd();
+  }
+
+  get due(): number | undefined {
+    return this.#due;
   }
 
   /** Makes one; its secret, and when it expires, in Unix milliseconds. Undefined: too many wait. */
@@ -22,6 +29,7 @@ export class Tickets {
     const expires = Date.now() + LIFETIME_MS;
     const secret = crypto.getRandomValues(new Uint8Array(16)).toHex();
     this.#storage.kv.put(PREFIX + secret, { ...grant, expires });
+    this.#due ??= expires;
     return [secret, expires];
   }
 
@@ -33,17 +41,17 @@ export class Tickets {
     return ticket.expires > Date.now() ? ticket : undefined;
   }
 
-  /** When to prune next, in Unix milliseconds: the end of any does, as none is kept for longer than a ticket holds after its own. */
-  get due(): number | undefined {
-    for (const [, { expires }] of this.#storage.kv.list<Ticket>({ prefix: PREFIX, limit: 1 })) return expires;
-    return undefined;
-  }
-
   /** Forgets those that have expired; how many are left. */
   prune(): number {
     const tickets = [...this.#storage.kv.list<Ticket>({ prefix: PREFIX })];
     const expired = tickets.filter(([, { expires }]) => expires <= Date.now());
     for (const [key] of expired) this.#storage.kv.delete(key);
+    this.#due = this.#anyEnd();
     return tickets.length - expired.length;
+  }
+
+  #anyEnd(): number | undefined {
+    for (const [, { expires }] of this.#storage.kv.list<Ticket>({ prefix: PREFIX, limit: 1 })) return expires;
+    return undefined;
   }
 }
