@@ -5,7 +5,7 @@ import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { importJWK, SignJWT } from "jose";
-import { bundle, serving } from "./workerd.mjs";
+import { bindings, bundle, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-credentials";
 const FIRST_PORT = 8801;
@@ -19,13 +19,7 @@ const BOUND_US = 150;
 const API_KEY = randomBytes(32).toString("base64");
 const SECRET = randomBytes(32).toString("base64");
 const pair = generateKeyPairSync("ed25519");
-const text = (name, value) => `(name = "${name}", text = ${JSON.stringify(value)})`;
-const secrets = [
-  text("AUTH_MODE", "keys"),
-  text("API_KEY", API_KEY),
-  text("TOKEN_KEY", SECRET),
-  text("TOKEN_KEY_ED", JSON.stringify(pair.publicKey.export({ format: "jwk" }))),
-];
+const secrets = { API_KEY, TOKEN_KEY: SECRET, TOKEN_KEY_ED: JSON.stringify(pair.publicKey.export({ format: "jwk" })) };
 
 const hmac = new TextEncoder().encode(SECRET);
 const ed = await importJWK(pair.privateKey.export({ format: "jwk" }), "EdDSA");
@@ -52,7 +46,7 @@ const service = ({ name, port }) => `(name = "${port}", worker = (
     modules = [${modules}],
     compatibilityDate = "2026-10-01",
     compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
-    bindings = [${name === "open" ? text("AUTH_MODE", "open") : secrets}]))`;
+    bindings = ${bindings(name === "open" ? { AUTH_MODE: "open" } : secrets)}))`;
 const socket = ({ port }) => `(name = "${port}", address = "127.0.0.1:${port}", http = (), service = "${port}")`;
 const config = `services = [${CALLERS.map(service)}], sockets = [${CALLERS.map(socket)}]`;
 

@@ -4,6 +4,18 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { unstable_readConfig as readConfig } from "wrangler";
+
+/** A binding of a text, in workerd's configuration. */
+const text = ([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`;
+
+/** @returns the bindings of a worker: the vars of wrangler.toml, and texts beside them or in their place */
+export function bindings(texts) {
+  const { vars } = readConfig({ config: "wrangler.toml" });
+  return `[${Object.entries({ ...vars, ...texts })
+    .map(text)
+    .join(", ")}]`;
+}
 
 /**
  * Bundles a worker as a deployment would.
@@ -37,7 +49,8 @@ export function bundle(main, out) {
 export async function serving(out, body, origin, work) {
   const file = join(out, "workerd.capnp");
   writeFileSync(file, `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = (${body});\n`);
-  const server = spawn("workerd", ["serve", file], { stdio: "inherit" });
+  const stdio = ["ignore", "ignore", "inherit"]; // stdout is the worker's log, a line for each call
+  const server = spawn("workerd", ["serve", file], { stdio });
   const ended = once(server, "exit");
   try {
     while (server.exitCode === null && !(await fetch(origin).catch(() => false)));
