@@ -36,6 +36,7 @@
 ///   3 Ask       head: operation, then sandbox name (an empty line if there is none), then `name:value` lines
 ///               of its arguments; edge.h has the operations. Body: its fields (protocol/fields.h). What
 ///               comes of it goes to edge_outcome
+///   4 Page      head: the name of a static file that is the answer
 ///
 /// The note is for the host's log: the pattern of the route, the id of the room, that of the execution and
 /// the code of the error that is answered, each a line, empty where there is none. edge_outcome, whose host
@@ -210,6 +211,10 @@ class Writer {
     append_lines(state_.head, ask.arguments);
     state_.body = std::move(ask.fields);
     finish(kEdgeAsk, 0);
+  }
+  void operator()(Page&& page) {
+    state_.head.append(page.file).append("\n");
+    finish(kEdgePage, 0);
   }
 
  private:

@@ -24,6 +24,7 @@ enum EdgeAction : std::size_t {
   kEdgeReadBody = 1,
   kEdgeForward = 2,
   kEdgeAsk = 3,
+  kEdgePage = 4,
 };
 
 char* edge_input(std::size_t size);

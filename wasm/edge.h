@@ -92,7 +92,12 @@ struct Ask {
   std::string fields;  ///< Of `create`: `env`, a NAME=value for all commands of the sandbox, again and again.
 };
 
-using Decision = std::variant<Answer, ReadBody, Forward, Ask>;
+/// Answer with a page that the host has.
+struct Page {
+  std::string_view file;  ///< Its name among the host's static files. Static.
+};
+
+using Decision = std::variant<Answer, ReadBody, Forward, Ask, Page>;
 
 /// What a request is about, as far as its path is right; no names where it is not.
 struct Subject {

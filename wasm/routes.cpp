@@ -31,6 +31,15 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kBytes = "application/octet-stream";
 
+template <const std::string_view& file>
+Decision page(const Call&) {
+  return Page{file};
+}
+
+constexpr std::string_view kStartPage = "index.html";
+constexpr std::string_view kRoomPage = "room.html";
+constexpr std::string_view kDocsPage = "docs.html";
+
 /// The record of an execution that a body asks for, as far as it is known before it runs.
 std::string seed_of(const ExecRequest& request) {
   ExecutionView execution;
@@ -254,7 +263,10 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 53> kRoutes = {{
+constexpr std::array<Route, 56> kRoutes = {{
+    {kRooms, Scope::None, "GET", "/", page<kStartPage>},
+    {kRooms, Scope::None, "GET", "/rooms/{roomID}", page<kRoomPage>},
+    {kRooms, Scope::None, "GET", "/docs", page<kDocsPage>},
     {kRooms, Scope::None, "GET", "/health", health},
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sandbox/exec", exec},
     {kRooms, Scope::All, "GET", "/api/rooms", rooms},

@@ -42,7 +42,7 @@ const refusal = (word: string): Grant => ({ word, name: NOBODY, counted: "" });
 
 /** Finds out whom a request is from. */
 export async function callerOf(request: Request, env: Env): Promise<Caller> {
-  if (env.AUTH_MODE === "open") return { word: "open", name: "open", counted: "", spent: [] };
+  if (env.AUTH_MODE === "open") return openTo(request);
   const keys = await keysOf(env);
   const found = credentialOf(request);
   if (!keys.any) return nobody("unconfigured");
@@ -54,6 +54,12 @@ export async function callerOf(request: Request, env: Env): Promise<Caller> {
   return { ...grant, spent };
 }
 
+/** A credential that nobody needs stays where it is, but for that of a WebSocket: a browser wants its protocol answered. */
+function openTo(request: Request): Caller {
+  const spent = offeredBy(request) === undefined ? [] : [PROTOCOL_HEADER];
+  return { word: "open", name: "open", counted: "", spent };
+}
+
 export const nobody = (word: string): Caller => ({ ...refusal(word), spent: [] });
 
 /** The first of those that a request can bring it in, and all headers that have one of ours. */
@@ -61,8 +67,7 @@ function credentialOf(request: Request): { credential: string; spent: string[] }
   const { headers } = request;
   const key = headers.get("x-api-key") || undefined;
   const [, bearer] = /^Bearer +(\S+) *$/i.exec(headers.get("authorization") ?? "") ?? [];
-  const offered = (headers.get(PROTOCOL_HEADER) ?? "").split(/ *, */);
-  const protocol = offered.find((each) => each.startsWith(CREDENTIAL_PROTOCOL))?.slice(CREDENTIAL_PROTOCOL.length);
+  const protocol = offeredBy(request);
   const credential = key ?? bearer ?? (isSocket(request) ? protocol || inQuery(request) : undefined);
   const brought: [header: string, isOurs: boolean][] = [
     ["x-api-key", key !== undefined],
@@ -71,6 +76,12 @@ function credentialOf(request: Request): { credential: string; spent: string[] }
   ];
   const spent = brought.filter(([, isOurs]) => isOurs).map(([header]) => header);
   return credential ? { credential, spent } : undefined;
+}
+
+/** The credential among the protocols that are offered. */
+function offeredBy({ headers }: Request): string | undefined {
+  const offered = (headers.get(PROTOCOL_HEADER) ?? "").split(/ *, */);
+  return offered.find((each) => each.startsWith(CREDENTIAL_PROTOCOL))?.slice(CREDENTIAL_PROTOCOL.length);
 }
 
 /** The one call that a browser cannot send headers with: no other may bring a credential in other places. */

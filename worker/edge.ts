@@ -4,7 +4,7 @@ import { readFields } from "./fields";
 import type { Outcome } from "./outcome";
 
 /** What the core decided about a request: `Decision` of wasm/edge.h; and what it is about, for the log. */
-export type Decision = (Answer | { action: "readBody"; limit: number } | Forward | Ask) & { note: Note };
+export type Decision = (Answer | { action: "readBody"; limit: number } | Forward | Ask | Page) & { note: Note };
 
 /** What is undefined is not known, or is none. */
 export interface Note {
@@ -44,6 +44,12 @@ export interface Ask {
   sandbox: string;
   arguments: Map<string, string>;
   fields: Bytes;
+}
+
+/** A static file that is the answer. */
+export interface Page {
+  action: "page";
+  file: string;
 }
 
 /** The functions that wasm/abi.cpp exports; it documents their contract. */
@@ -194,6 +200,8 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
       const named = new Map(lines.filter(Boolean).map(splitHeader));
       return { action: "ask", operation, sandbox, arguments: named, fields: new Uint8Array(body), note };
     }
+    case 4:
+      return { action: "page", file: head.trimEnd(), note };
     default:
       throw new Error(`the core decided on an unknown action ${action}`);
   }

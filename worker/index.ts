@@ -102,6 +102,9 @@ async function carryOut(call: Call): Promise<Response> {
     case "ask":
       call.action = decision.operation;
       return answerAsked(decision, call);
+    case "page":
+      call.action = "page";
+      return pageOf(decision.file, call);
     case "readBody":
       throw new Error("the core asked for a body that it has");
   }
@@ -174,6 +177,12 @@ function bodyFor(to: Forward, request: Request, read: Bytes | undefined, headers
   }
   if (to.isTransparent) return request.body;
   return read ? concat(to.seed, read) : withEndMark(request, headers);
+}
+
+/** A static file with the headers that worker/web/public/_headers gives it; the caller may have it already. */
+async function pageOf(file: string, { request, env }: Call): Promise<Response> {
+  const reply = await env.ASSETS.fetch(new Request(new URL(`/${file}`, request.url), request));
+  return new Response(reply.body, reply);
 }
 
 async function answerAsked(question: Ask, call: Call): Promise<Response> {

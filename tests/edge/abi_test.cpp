@@ -95,6 +95,13 @@ TEST(Abi, TellsAHostWhoseHeadersToForward) {
   EXPECT_EQ(result.body, "");
 }
 
+TEST(Abi, TellsAHostToAnswerWithAPage) {
+  const Result result = decide("GET /rooms/r\n");
+  EXPECT_EQ(result.action, kEdgePage);
+  EXPECT_EQ(result.head, "room.html\n");
+  EXPECT_EQ(result.body, "");
+}
+
 TEST(Abi, TellsAHostToAsk) {
   Result result = decide(kDelete);
   EXPECT_EQ(result.action, kEdgeAsk);

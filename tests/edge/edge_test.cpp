@@ -60,6 +60,24 @@ TEST(Edge, DestroysARoomsSandbox) {
   EXPECT_TRUE(ask.arguments.empty());
 }
 
+TEST(Edge, HasPagesForEverybody) {
+  Request request{};
+  request.caller = "missing";
+  request.method = "GET";
+  for (const auto& [url, file] :
+       {std::pair("/", "index.html"), {"/rooms/room-123?x", "room.html"}, {"/docs", "docs.html"}}) {
+    request.url = url;
+    EXPECT_EQ(expect<Page>(decide(request)).file, file) << url;
+  }
+  request.url = "/rooms/room%20123";
+  EXPECT_EQ(expect<Answer>(decide(request)).status, 400);
+  request.url = "/rooms/";
+  EXPECT_EQ(expect<Answer>(decide(request)).status, 404);
+  request.url = "/rooms/room-123";
+  request.method = "POST";
+  EXPECT_EQ(header(expect<Answer>(decide(request)).headers, "Allow"), "GET, HEAD");
+}
+
 TEST(Edge, RelaysToAPort) {
   Request request = open_call();
   request.caller = "key";

@@ -36,7 +36,7 @@ void check_head(std::string_view head) {
   fill(head, {});
   const EdgeResult* result = edge_decide(head.size(), -1);
   const bool http_status = result->status_or_limit >= 200 && result->status_or_limit < 600;
-  require(result->action <= kEdgeAsk && (result->action != kEdgeAnswer || http_status));
+  require(result->action <= kEdgePage && (result->action != kEdgeAnswer || http_status));
   // Nobody gets further whom the host has not named.
   require(result->action == kEdgeAnswer || head.find("roombox-caller:") != head.npos);
 }

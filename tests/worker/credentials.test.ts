@@ -265,6 +265,14 @@ describe("a WebSocket, whose client cannot send headers", () => {
     expect(await spent({ "x-api-key": "another", authorization: "Bearer of a server" })).toEqual(["x-api-key"]);
   });
 
+  it("has its protocol answered where nobody needs a credential, as a browser wants it", async () => {
+    const open = { ...env, AUTH_MODE: "open" } as Env;
+    const protocol = { "sec-websocket-protocol": "roombox, roombox.credential.x" };
+    const spent = async (headers: Record<string, string>) => (await callerOf(socket(headers), open)).spent;
+    expect(await spent({ authorization: "Bearer another", ...protocol })).toEqual(["sec-websocket-protocol"]);
+    expect(await spent({ "sec-websocket-protocol": "chat" })).toEqual([]);
+  });
+
   it("brings a ticket, once and within its minute", async () => {
     const made = () =>
       withContainer("sandbox-team-1", async (sandbox) => {

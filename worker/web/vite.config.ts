@@ -1,0 +1,18 @@
+import { resolve } from "node:path";
+import { defineConfig } from "vite";
+
+const here = import.meta.dirname;
+
+export default defineConfig({
+  root: here,
+  build: {
+    outDir: resolve(here, "../../build/web"),
+    emptyOutDir: true,
+    target: "es2023",
+    modulePreload: { polyfill: false }, // it is an inline script, which the pages' policy forbids
+    assetsInlineLimit: 0, // likewise data: URLs
+    rolldownOptions: {
+      input: { index: resolve(here, "index.html"), room: resolve(here, "room.html"), docs: resolve(here, "docs.html") },
+    },
+  },
+});
