@@ -93,7 +93,7 @@ std::optional<PathMatch> match(std::string_view pattern, std::string_view path) 
   const std::ptrdiff_t more = slashes(path) - slashes(pattern);
   if (more < 0 || (more > 0 && !open)) return std::nullopt;
   PathMatch found;
-  while (!pattern.empty()) {
+  while (!pattern.empty() || !path.empty()) {
     const std::string_view expected = take_until(pattern, '/');
     if (expected == kRest) {
       found.rest = path;
