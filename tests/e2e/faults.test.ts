@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { call, callJson, containerOf, docker, exec, newRoom, origin, remove } from "./client";
-import { CALLS, type Call, Dice, MARK, pause, sumOf, Told } from "./storm";
+import { CALLS, type Call, Dice, MARK, pause, shellOf, sumOf, Told } from "./storm";
 import { NAME } from "./wrangler";
 
 // Many clients at once, while agents are killed, containers stopped and taken away, rooms put to sleep and deleted. Every call is
@@ -224,6 +224,17 @@ async function remnants({ name, files }: Room): Promise<string[]> {
   return found;
 }
 
+/** Ends the shells of a room's clients: each keeps some descriptors of the agent while it lives. */
+async function endShells({ name }: Room): Promise<void> {
+  for (let client = 0; client < CLIENTS; client++) {
+    const { result } = await callJson(200, "POST", `/api/rooms/${name}/sandbox/exec`, {
+      cmd: "exit",
+      shell: shellOf(client),
+    });
+    expect(result.shellExited).toBe(true);
+  }
+}
+
 /** What an agent has: open descriptors, and bytes of memory. */
 function agentOf(container: string): { descriptors: number; resident: number } {
   const look = "ls /proc/1/fd | wc -l; grep VmRSS /proc/1/status";
@@ -271,6 +282,7 @@ it(
     console.log(table(storm));
     expect(storm.findings).toEqual([]);
     expect(containers().length).toBe(before.length + ROOMS);
+    for (const room of rooms) await endShells(room);
     for (const { container } of rooms) {
       await expect
         .poll(() => agentOf(container).descriptors, { timeout: 60_000, interval: 1000 })

@@ -314,9 +314,12 @@ const terminal: Call = async ({ room, dice }) => {
   judgeAttached(code, begin < 0 ? "" : text.slice(begin), numbers(upto), 9);
 };
 
+/** The persistent shell that a client has in each room. */
+export const shellOf = (client: number) => `s${client}`;
+
 const shell: Call = async ({ room, client }) => {
   const count = async () => {
-    const result = await run(room, { cmd: "echo $((++n))", shell: `s${client}` });
+    const result = await run(room, { cmd: "echo $((++n))", shell: shellOf(client) });
     if (result.status !== "completed") throw new Told(result.status);
     if (!/^[1-9]\d*\n$/.test(result.stdout)) throw new Wrong(`a shell counts ${result.stdout}`);
     return Number(result.stdout);
