@@ -460,7 +460,7 @@ void Session::pump() {
   pumping_ = true;
   fill();
   if (next_ == BodySource::Next::Break) return abandon();
-  if (out_.empty()) {
+  if (out_.empty() && next_ != BodySource::Next::End) {  // an end without bytes goes on to the next request
     pumping_ = false;
     return;
   }

@@ -111,6 +111,18 @@ TEST_F(FilesTest, PutsAndGetsAndDeletes) {
   EXPECT_THAT(get(at("a")), testing::AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("there is no " + at("a"))));
 }
 
+TEST_F(FilesTest, WithoutBytesLeaveTheConnectionToTheNextCall) {
+  make("empty", "");
+  make("a", "x");
+  auto client = connect();
+  for (const std::string name : {"empty", "a", "empty", "empty"}) {
+    client.send(request("GET", at(name)));
+    const auto got = client.receive();
+    EXPECT_THAT(got, StartsWith("HTTP/1.1 200 ")) << name;
+    EXPECT_EQ(body_of(got), bytes_of(name));
+  }
+}
+
 TEST_F(FilesTest, BelongToTheUser) {
   put(at("a"), "x");
   struct stat status {};
