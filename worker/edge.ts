@@ -77,7 +77,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** The headers that the core decides by. */
-const HEAD_FIELDS = new Set([
+export const HEAD_FIELDS = new Set([
   "content-type",
   "content-length",
   "content-encoding",

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/json_writer.h"
 #include "wasm/protocol/kill_request.h"
@@ -84,6 +85,10 @@ std::string message(Channel channel, std::string_view payload) {
 }
 
 }  // namespace
+
+std::span<const BodyField> control_fields() {
+  return kFields;
+}
 
 std::string output_message(Stream stream, std::string_view bytes) {
   return message(stream == Stream::Stdout ? Channel::Stdout : Channel::Stderr, bytes);

@@ -81,7 +81,9 @@ std::optional<std::chrono::milliseconds> BodyReader::seconds(std::string_view fi
   } else if (ms >= static_cast<double>(least.count())) {
     return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(std::ceil(ms)));
   } else {  // what is no number too, if there ever were one
-    report_.add(field, messages::kNumberTooSmall, {least.count() == 0 ? "0" : "0.001"});
+    const bool is_whole = least.count() % 1000 == 0;
+    report_.add(field, messages::kNumberTooSmall,
+                {is_whole ? std::to_string(least.count() / 1000) : "0.001"});
   }
   return std::nullopt;
 }

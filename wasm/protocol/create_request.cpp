@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
@@ -19,13 +20,9 @@ constexpr std::array<BodyField, 4> kSdkFields = {{
     {"envs", kEnv, JsonKind::Object, "record"},
 }};
 
-std::span<const BodyField> fields_of(Dialect dialect) {
-  return dialect == Dialect::Sdk ? std::span<const BodyField>(kSdkFields) : std::span<const BodyField>();
-}
-
 class CreateReader final : public BodyReader {
  public:
-  explicit CreateReader(Dialect dialect) : BodyReader(fields_of(dialect)) {}
+  explicit CreateReader(Dialect dialect) : BodyReader(create_fields(dialect)) {}
 
   CreateRequest& request() { return request_; }
 
@@ -49,6 +46,10 @@ class CreateReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> create_fields(Dialect dialect) {
+  return dialect == Dialect::Sdk ? std::span<const BodyField>(kSdkFields) : std::span<const BodyField>();
+}
 
 Result<CreateRequest, FieldErrors> parse_create_request(std::string_view body, Dialect dialect) {
   if (body.empty()) return CreateRequest{};

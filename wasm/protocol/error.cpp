@@ -9,13 +9,7 @@
 namespace roombox {
 namespace {
 
-struct Row {
-  ErrorCode code;
-  int status;
-  std::string_view name;
-};
-
-constexpr std::array<Row, 20> kTable = {{
+constexpr std::array<ErrorKind, 20> kTable = {{
     {ErrorCode::InvalidRequest, 400, "invalid_request"},
     {ErrorCode::Unauthorized, 401, "unauthorized"},
     {ErrorCode::Forbidden, 403, "forbidden"},
@@ -38,8 +32,8 @@ constexpr std::array<Row, 20> kTable = {{
     {ErrorCode::Unavailable, 503, "unavailable"},
 }};
 
-constexpr Row row_of(ErrorCode code) {
-  for (const Row& row : kTable) {
+constexpr ErrorKind row_of(ErrorCode code) {
+  for (const ErrorKind& row : kTable) {
     if (row.code == code) return row;
   }
   return {ErrorCode::Internal, 500, "internal"};
@@ -97,6 +91,10 @@ Error invalid_request(FieldErrors details) {
   return {ErrorCode::InvalidRequest, std::string(messages::kInvalidRequest), std::move(details)};
 }
 
+std::span<const ErrorKind> error_kinds() {
+  return kTable;
+}
+
 int http_status(ErrorCode code) {
   return row_of(code).status;
 }
@@ -106,7 +104,7 @@ std::string_view name(ErrorCode code) {
 }
 
 std::optional<ErrorCode> error_code_named(std::string_view wanted) {
-  for (const Row& row : kTable) {
+  for (const ErrorKind& row : kTable) {
     if (row.name == wanted) return row.code;
   }
   return std::nullopt;

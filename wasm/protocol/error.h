@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,16 @@ struct Error {
 
 /// The error of a request whose fields break rules.
 Error invalid_request(FieldErrors details);
+
+/// What is known of a code.
+struct ErrorKind {
+  ErrorCode code;
+  int status;             ///< That it is answered with.
+  std::string_view name;  ///< In JSON, as in `"code":"invalid_request"`.
+};
+
+/// Every code there is.
+std::span<const ErrorKind> error_kinds();
 
 /// The HTTP status that a code is answered with.
 int http_status(ErrorCode code);

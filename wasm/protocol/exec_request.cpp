@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/text.h"
@@ -60,18 +61,6 @@ constexpr std::array<BodyField, 6> kSdkFields = {{
     {"maxRunAfterDisconnect", kMaxRunSeconds, JsonKind::Number, "number"},
 }};
 
-std::span<const BodyField> fields_of(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::V1:
-      return kV1Fields;
-    case Dialect::Sdk:
-      return kSdkFields;
-    case Dialect::Rooms:
-      break;
-  }
-  return kRoomsFields;
-}
-
 /// `[A-Za-z0-9_-]{1,32}`.
 bool is_shell_name(std::string_view name) {
   const auto is_in_it = [](char c) {
@@ -84,7 +73,7 @@ bool is_shell_name(std::string_view name) {
 /// Builds a request from the values of its body.
 class ExecReader final : public BodyReader {
  public:
-  ExecReader(Dialect dialect, Mode mode) : BodyReader(fields_of(dialect)), detach_(mode == Mode::Detach) {}
+  ExecReader(Dialect dialect, Mode mode) : BodyReader(exec_fields(dialect)), detach_(mode == Mode::Detach) {}
 
   ExecRequest& request() { return request_; }
 
@@ -260,7 +249,9 @@ void ExecReader::finish() {
   if (request_.terminal && request_.stdin_text) report().add("pty", messages::kNotTogether, {"stdin"});
   detach_ |= request_.terminal.has_value();
   if (request_.max_run_after_disconnect && !detach_) {
-    report().add("max_run_after_disconnect_ms", messages::kOnlyDetached);
+    const bool has_detach = dialect_ == Dialect::Rooms;
+    report().add(has_detach ? "max_run_after_disconnect_ms" : "maxRunAfterDisconnect",
+                 has_detach ? messages::kOnlyDetached : messages::kOnlyStarted);
   }
   if (stream_) request_.mode = Mode::Stream;
   if (detach_) request_.mode = Mode::Detach;
@@ -272,6 +263,18 @@ void ExecReader::finish() {
 }
 
 }  // namespace
+
+std::span<const BodyField> exec_fields(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::V1:
+      return kV1Fields;
+    case Dialect::Sdk:
+      return kSdkFields;
+    case Dialect::Rooms:
+      break;
+  }
+  return kRoomsFields;
+}
 
 std::string joined_arguments(const ExecRequest& request) {
   std::string joined;

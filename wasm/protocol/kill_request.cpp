@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/messages.h"
 
@@ -30,6 +31,10 @@ class KillReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> kill_fields() {
+  return kFields;
+}
 
 std::optional<int> signal_of(const JsonValue& value) {
   if (value.kind == JsonKind::String) return signal_number(*value.text);

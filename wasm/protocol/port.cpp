@@ -3,6 +3,7 @@
 #include <array>
 
 #include "wasm/protocol/agent_api.h"
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/decimal.h"
 #include "wasm/protocol/limits.h"
@@ -31,6 +32,10 @@ class PortReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> port_fields() {
+  return kFields;
+}
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto port = parse_decimal(text);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/limits.h"
 
@@ -31,6 +32,10 @@ class SizeReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> terminal_fields() {
+  return kFields;
+}
 
 Result<TerminalSize, FieldErrors> parse_terminal_size(std::string_view body) {
   SizeReader reader;

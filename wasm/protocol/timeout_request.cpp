@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/limits.h"
 
 namespace roombox {
@@ -18,8 +19,7 @@ constexpr std::array<BodyField, 1> kRequired = field_of(Presence::Required);
 
 class TimeoutReader final : public BodyReader {
  public:
-  explicit TimeoutReader(Presence timeout)
-      : BodyReader(timeout == Presence::Required ? kRequired : kOptional) {}
+  explicit TimeoutReader(Presence timeout) : BodyReader(timeout_fields(timeout)) {}
 
   std::optional<milliseconds> sleep_after() const { return sleep_after_; }
 
@@ -32,6 +32,10 @@ class TimeoutReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> timeout_fields(Presence timeout) {
+  return timeout == Presence::Required ? kRequired : kOptional;
+}
 
 Result<std::optional<milliseconds>, FieldErrors> parse_timeout_request(std::string_view body,
                                                                        Presence timeout) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "wasm/protocol/body_fields.h"
 #include "wasm/protocol/body_reader.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
@@ -51,6 +52,10 @@ class TokenReader final : public BodyReader {
 };
 
 }  // namespace
+
+std::span<const BodyField> token_fields() {
+  return kFields;
+}
 
 Result<TokenRequest, FieldErrors> parse_token_request(std::string_view body) {
   TokenReader reader;

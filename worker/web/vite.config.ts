@@ -1,10 +1,12 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vite";
+import { docs } from "./docs/plugin.ts";
 
 const here = import.meta.dirname;
 
 export default defineConfig({
   root: here,
+  plugins: [docs()],
   build: {
     outDir: resolve(here, "../../build/web"),
     emptyOutDir: true,
