@@ -179,9 +179,9 @@ TEST(Edge, WantsARoomId) {
 }
 
 TEST(Edge, SaysWhatThereIsWhereThereIsNothing) {
-  for (std::string_view path : {"/", "", "/api", "/healthz", "/api/rooms/a/b/sandbox/exec",
-                                "/api/rooms/r/sandbox", "/api/rooms/r/", "/api/rooms/r/sandbox/exec/",
-                                "/api/rooms/%zz/x", "nonsense", "/api/rooms/r/sandbox/executions/exec_1/"}) {
+  for (std::string_view path : {"", "/api", "/healthz", "/api/rooms/a/b/sandbox/exec", "/api/rooms/r/sandbox",
+                                "/api/rooms/r/", "/api/rooms/r/sandbox/exec/", "/api/rooms/%zz/x", "nonsense",
+                                "/api/rooms/r/sandbox/executions/exec_1/"}) {
     const Answer answer = answer_to("POST", path);
     EXPECT_EQ(answer.status, 404) << path;
     EXPECT_TRUE(answer.body.starts_with(R"({"error":"not found - no call has this path; )")) << answer.body;

@@ -73,7 +73,8 @@ bool is_shell_name(std::string_view name) {
 /// Builds a request from the values of its body.
 class ExecReader final : public BodyReader {
  public:
-  ExecReader(Dialect dialect, Mode mode) : BodyReader(exec_fields(dialect)), detach_(mode == Mode::Detach) {}
+  ExecReader(Dialect dialect, Mode mode)
+      : BodyReader(exec_fields(dialect)), dialect_(dialect), detach_(mode == Mode::Detach) {}
 
   ExecRequest& request() { return request_; }
 
@@ -96,6 +97,7 @@ class ExecReader final : public BodyReader {
 
   ExecRequest request_;
   std::optional<std::chrono::milliseconds> timeout_;
+  Dialect dialect_;
   bool stream_ = false;
   bool detach_;
   bool has_cwd_ = false;
