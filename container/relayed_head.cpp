@@ -35,7 +35,10 @@ std::unordered_set<std::string> members(const HttpHeaders& headers, std::string_
 /// Whether a header, its name in lower case, is the message's and not of its connection or between ourselves.
 bool is_passed_on(const std::string& name, const std::unordered_set<std::string>& of_connection) {
   static const std::string kOwn = lowered(agent_api::kOwnHeaders);
-  static const std::unordered_set<std::string> kNever = {"connection", "keep-alive", "te", "upgrade"};
+  // `Close` would be of the connection by the `Connection: close` that is said here: its name is reserved for
+  // that (RFC 9112, 9.6).
+  static const std::unordered_set<std::string> kNever = {"close", "connection", "keep-alive", "te",
+                                                         "upgrade"};
   static const std::unordered_set<std::string> kFraming = {"content-length", "transfer-encoding"};
   if (kFraming.contains(name)) return true;  // the body comes as it is
   return !kNever.contains(name) && !of_connection.contains(name) && !name.starts_with("proxy-") &&

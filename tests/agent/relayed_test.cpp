@@ -68,6 +68,16 @@ std::string relayed_with(const std::string& header, Protocol protocol) {
   return head ? relayed_response(*head, protocol) : "none";
 }
 
+TEST(RelayedHead, HasNoFieldThatIsReservedForTheConnection) {
+  for (const std::string_view field : {"close: x\n", "Close:\n", "Keep-Alive: timeout=5\n"}) {
+    const std::string bytes = "HTTP/1.1 200 OK\n" + std::string(field) + "\n";
+    const auto head = parse_response_head(bytes);
+    ASSERT_TRUE(head) << field;
+    EXPECT_EQ(relayed_response(*head, Protocol::Http), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        << field;
+  }
+}
+
 TEST(RelayedHead, DoesNotSpeakForTheApisOrigin) {
   for (const std::string header :
        {"Access-Control-Allow-Origin: *", "access-control-allow-credentials: true",
