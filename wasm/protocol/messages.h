@@ -274,7 +274,7 @@ inline constexpr std::string_view kEnvInShell =
     "Cannot be combined with \"shell\": the shell keeps its variables, use export in it";
 inline constexpr std::string_view kOnlyDetached = "Only with \"detach\" or \"pty\"";
 inline constexpr std::string_view kOnlyStarted =
-    "Only of a command that outlives its call: POST …/exec or …/exec/run-async";
+    "Only with a command that outlives its call: POST …/exec or …/exec/run-async";
 inline constexpr std::string_view kArgumentNul =
     "An argument cannot contain a NUL character (member \"<place>\")";
 inline constexpr std::string_view kArgumentTooBig =
