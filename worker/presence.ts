@@ -10,6 +10,8 @@ const TOO_LARGE = 1009;
 const PAUSE_MS = 50;
 const OPEN = 1;
 
+const encoder = new TextEncoder();
+
 /** Who a socket is of: the platform keeps it with the socket. */
 interface Person {
   id: string;
@@ -57,8 +59,11 @@ export class Presence {
   /** A client's word: its state from now on, which puts it before all others. */
   hear(socket: WebSocket, message: string | ArrayBuffer): void {
     const person = personOf(socket);
-    if (typeof message !== "string") return socket.close(NOT_TEXT);
-    if (new TextEncoder().encode(message).byteLength > person.stateLimit) return socket.close(TOO_LARGE);
+    const isText = typeof message === "string";
+    if (!isText || encoder.encode(message).byteLength > person.stateLimit) {
+      socket.close(isText ? TOO_LARGE : NOT_TEXT);
+      return;
+    }
     const spoke = 1 + Math.max(...this.#sockets().map((each) => personOf(each).spoke));
     this.#keep(socket, { ...person, state: message, spoke });
     this.#tell();
