@@ -9,6 +9,8 @@ import type { Abortable, Bytes } from "./types.ts";
 export interface Output {
   stream: "stdout" | "stderr";
   data: Bytes;
+  /** It was written before the line was there that brought it. */
+  isPast: boolean;
 }
 
 export interface AttachOptions extends Abortable {
@@ -57,6 +59,8 @@ export class Attachment implements AsyncIterable<Output> {
   #isOver = false;
   /** Lines lost in a row that brought nothing. */
   #losses = 0;
+  /** This line is still telling what was written before. */
+  #isReplay = true;
   /** Whether input was sent on this line; whether some may have been lost with the one before. */
   #hasSent = false;
   #isInDoubt = false;
@@ -194,6 +198,7 @@ export class Attachment implements AsyncIterable<Output> {
     if (isErrorBody(text)) this.#options.onRefused?.(errorOf(text));
     else if (start.type === "start") {
       this.#at = start.sequence;
+      this.#isReplay = true;
       this.#truncated = start.truncated === true;
     }
   }
@@ -204,11 +209,12 @@ export class Attachment implements AsyncIterable<Output> {
       this.#settle.resolve(frame.code);
       this.#finish();
     } else if (frame.type === "replayEnd") {
+      this.#isReplay = false;
       if (this.#options.follow === false) this.close();
     } else {
       this.#losses = 0;
       this.#at = (this.#at ?? 0) + frame.data.length;
-      this.#output.put({ stream: frame.type, data: frame.data });
+      this.#output.put({ stream: frame.type, data: frame.data, isPast: this.#isReplay });
     }
   }
 

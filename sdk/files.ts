@@ -1,4 +1,4 @@
-import type { Http } from "./http.ts";
+import type { Call, Http } from "./http.ts";
 import { filePath } from "./paths.ts";
 import type { Abortable, Bytes, FileEntry } from "./types.ts";
 
@@ -10,6 +10,17 @@ export type FileBody = string | ArrayBuffer | Bytes | Blob | ReadableStream<Uint
 export interface WriteOptions extends Abortable {
   /** Bytes of a stream, if that is known: it passes faster. */
   size?: number | undefined;
+  /** Only if the file is as this ETag of `stat` or `write` has it; else it is a 412. */
+  ifMatch?: string | undefined;
+  /** Only where there is none; else it is a 412. */
+  ifAbsent?: boolean | undefined;
+}
+
+/** What was written. */
+export interface Written {
+  path: string;
+  size: number;
+  etag: string;
 }
 
 export interface FileInfo {
@@ -47,10 +58,20 @@ export class Files {
   async write(
     path: FilePath,
     body: FileBody,
-    { size, signal }: WriteOptions = {},
-  ): Promise<{ path: string; size: number }> {
-    const headers: Record<string, string> = size === undefined ? {} : { "content-length": `${size}` };
-    return this.#http.json({ method: "PUT", path: this.#of(path), body: body as BodyInit, headers, signal });
+    { size, ifMatch, ifAbsent, signal }: WriteOptions = {},
+  ): Promise<Written> {
+    const headers: Record<string, string> = {
+      ...(size !== undefined && { "content-length": `${size}` }),
+      ...(ifMatch !== undefined && { "if-match": ifMatch }),
+      ...(ifAbsent && { "if-none-match": "*" }),
+    };
+    const call: Call = { method: "PUT", path: this.#of(path), body: body as BodyInit, headers, signal };
+    // A second try would find what the first has made.
+    if (ifMatch !== undefined || ifAbsent) call.repeatable = false;
+    return this.#http.send(call, async (response) => {
+      const written = (await response.json()) as Omit<Written, "etag">;
+      return { ...written, etag: response.headers.get("etag") ?? "" };
+    });
   }
 
   async list(path: FilePath, options: Abortable = {}): Promise<FileEntry[]> {

@@ -7,6 +7,7 @@ import { type Http, jsonCall } from "./http.ts";
 import { type PageOptions, pages } from "./pages.ts";
 import { segment } from "./paths.ts";
 import { Ports } from "./ports.ts";
+import { Presence, type PresenceOptions } from "./presence.ts";
 import { Shell } from "./shell.ts";
 import type { Sockets } from "./socket.ts";
 import { attachedEvents, FIRST } from "./stream.ts";
@@ -117,6 +118,18 @@ export class Room {
   /** How it stands; wakes nothing. */
   info({ signal }: Abortable = {}): Promise<RoomInfo> {
     return this.#http.json({ method: "GET", path: this.#path, signal });
+  }
+
+  /** Is there for the others who are, and hears of them; wakes nothing. */
+  presence(options: PresenceOptions): Presence {
+    const { sockets, path } = this.#access;
+    return new Presence(
+      {
+        open: (name, heard) => sockets.open(`${path}/presence`, { name }, this.#access, heard),
+        explain: () => this.info(),
+      },
+      options,
+    );
   }
 
   /** Saves its files and ends its container, until the next call. */

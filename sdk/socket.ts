@@ -27,7 +27,12 @@ export class Sockets {
     this.#class = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
   }
 
-  async open(path: string, query: Record<string, number | undefined>, tickets: Tickets, heard: Heard): Promise<Socket> {
+  async open(
+    path: string,
+    query: Record<string, string | number | undefined>,
+    tickets: Tickets,
+    heard: Heard,
+  ): Promise<Socket> {
     const WebSocketOf = this.#class;
     if (!WebSocketOf) {
       throw new TypeError(

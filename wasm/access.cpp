@@ -1,5 +1,6 @@
 #include "wasm/access.h"
 
+#include <array>
 #include <string>
 
 #include "wasm/protocol/messages.h"
@@ -111,12 +112,18 @@ std::optional<Error> check_access(const Request& request, Scope scope, std::stri
 }
 
 std::string socket_scopes(const Request& request) {
-  constexpr std::string_view kAll = "attach,ports";
+  constexpr std::array kSocketScopes = {Scope::Attach, Scope::Ports, Scope::Read};
   std::string_view grant = request.caller.value_or("");
-  if (!grant.starts_with(kToken)) return std::string(kAll);
-  grant.remove_prefix(kToken.size());
-  return std::string(has_member(take_until(grant, ' '), ',', name(Scope::Ports)) ? kAll
-                                                                                 : name(Scope::Attach));
+  const bool all = !grant.starts_with(kToken);
+  if (!all) grant.remove_prefix(kToken.size());
+  const std::string_view granted = take_until(grant, ' ');
+  std::string scopes;
+  for (const Scope scope : kSocketScopes) {
+    if (!all && !has_member(granted, ',', name(scope))) continue;
+    if (!scopes.empty()) scopes += ',';
+    scopes += name(scope);
+  }
+  return scopes;
 }
 
 std::optional<Error> check_origin(const Request& request) {

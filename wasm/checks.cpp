@@ -12,6 +12,7 @@
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/percent.h"
 #include "wasm/protocol/sandbox_name.h"
+#include "wasm/protocol/utf8.h"
 #include "wasm/room_id.h"
 #include "wasm/router.h"
 
@@ -43,6 +44,20 @@ bool is_json(const Request& request) {
 /// Whether a text is one or more visible characters of ASCII.
 bool is_visible(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7F'; });
+}
+
+/// Whether others can be shown a text as somebody's name, on a line.
+bool is_presence_name(std::string_view text) {
+  if (text.empty() || text.size() > limits::kPresenceName) return false;
+  while (!text.empty()) {
+    const auto [length, kind] = utf8::first_sequence(text);
+    if (kind != utf8::Sequence::Kind::Valid) return false;
+    const auto first = static_cast<unsigned char>(text.front());
+    const bool is_c1 = first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+    if (first < ' ' || first == 0x7F || is_c1) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 Error not_json() {
@@ -171,6 +186,14 @@ Result<std::optional<std::string>, Error> last_event_id(const Request& request) 
 std::optional<Error> check_upgrade(const Request& request) {
   if (is_word(request.upgrade.value_or(""), "websocket")) return std::nullopt;
   return Error{ErrorCode::UpgradeRequired, std::string(messages::kUpgradeRequired)};
+}
+
+Result<std::string, Error> presence_name(const Request& request) {
+  std::string text(parameter(query_of(request.url), "name").value_or(""));
+  std::replace(text.begin(), text.end(), '+', ' ');
+  auto name = percent_decoded(text);
+  if (name && is_presence_name(*name)) return *std::move(name);
+  return fault("name", messages::fill(messages::kPresenceName, {std::to_string(limits::kPresenceName)}));
 }
 
 Result<std::optional<std::string>, Error> after_sequence(const Request& request) {

@@ -41,6 +41,9 @@ Result<std::optional<std::string>, Error> last_event_id(const Request& request);
 /// Whether a call that is a WebSocket's asks for one.
 std::optional<Error> check_upgrade(const Request& request);
 
+/// Who a client says it is, from its query: decoded, as forms encode it.
+Result<std::string, Error> presence_name(const Request& request);
+
 /// The sequence number after which an attached client goes on, if its query gives one.
 Result<std::optional<std::string>, Error> after_sequence(const Request& request);
 

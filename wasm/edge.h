@@ -59,7 +59,8 @@ struct ReadBody {
   std::size_t limit;
 };
 
-/// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through. A
+/// Send the caller's own body to the agent of a sandbox, through its object, and pass the reply through; what
+/// is for the path `/presence`, the object answers itself. A
 /// body that was not asked for is passed through likewise, as it comes; GET, HEAD and DELETE have none.
 struct Forward {
   enum class Base {

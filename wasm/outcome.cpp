@@ -27,6 +27,7 @@
 ///   too_many_calls         of the caller or of the room, within a minute
 ///   too_many_executions    run in the room
 ///   too_many_tickets       of the room, that nobody has used
+///   too_many_present       in the room
 ///   too_many_rooms         of the key of the caller's credential: Request::max_rooms
 ///   metrics                of an agent, instead of fields: its own text, answered as it is
 ///   no_metrics             as nothing runs
@@ -91,7 +92,7 @@ struct Failure {
 
 // A cold start takes a second or less, so after a slow one it is soon worth another try; a place in a full
 // house is not free so soon. A key's rooms are its owner's to delete.
-constexpr std::array<Failure, 22> kFailures = {{
+constexpr std::array<Failure, 23> kFailures = {{
     {"start_failed", ErrorCode::ExecutionFailed, messages::kStartFailed, "", Ran::No,
      messages::kCallStartFailed},
     {"start_timeout", ErrorCode::Unavailable, messages::kStartTimeout, "2", Ran::No,
@@ -113,6 +114,7 @@ constexpr std::array<Failure, 22> kFailures = {{
     {"too_many_calls", ErrorCode::TooManyRequests, messages::kTooManyCalls, "10", Ran::No},
     {"too_many_executions", ErrorCode::TooManyRequests, messages::kTooManyExecutions, "2", Ran::No},
     {"too_many_tickets", ErrorCode::TooManyRequests, messages::kTooManyTickets, "10", Ran::No},
+    {"too_many_present", ErrorCode::TooManyRequests, messages::kTooManyPresent, "10", Ran::No},
     {"too_many_rooms", ErrorCode::TooManyRooms, messages::kTooManyRooms, "60", Ran::No},
     {"no_metrics", ErrorCode::Conflict, messages::kNoMetrics, "", Ran::No},
     {"metrics_failed", ErrorCode::BadGateway, messages::kMetricsFailed, "", Ran::No},

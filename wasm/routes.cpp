@@ -20,6 +20,7 @@
 #include "wasm/protocol/fields.h"
 #include "wasm/protocol/kill_request.h"
 #include "wasm/protocol/limits.h"
+#include "wasm/protocol/percent.h"
 #include "wasm/protocol/record.h"
 #include "wasm/protocol/terminal.h"
 #include "wasm/protocol/timeout_request.h"
@@ -116,12 +117,17 @@ Decision events(const Call& call) {
   return out;
 }
 
+/// What a call that is a WebSocket's answers any other.
+std::optional<Decision> before_socket(const Call& call) {
+  const auto error = check_upgrade(call.request);
+  if (!error) return std::nullopt;
+  Answer refusal = error_answer(*error, call.subject.dialect);
+  refusal.headers.emplace_back("Upgrade", "websocket");
+  return refusal;
+}
+
 Decision attach_to(const Call& call, std::string_view verb) {
-  if (auto error = check_upgrade(call.request)) {
-    Answer refusal = error_answer(*error, call.subject.dialect);
-    refusal.headers.emplace_back("Upgrade", "websocket");
-    return refusal;
-  }
+  if (auto first = before_socket(call)) return *std::move(first);
   auto after = after_sequence(call.request);
   if (!after) return refuse(call, after.error());
   Forward out = forward(call, "GET", agent_api::execution_path(call.subject.execution, verb));
@@ -220,6 +226,19 @@ Decision ticket(const Call& call) {
   return Ask{"ticket", call.subject.sandbox, {{"scopes", socket_scopes(call.request)}}, {}};
 }
 
+/// The object has that WebSocket itself, so its path is no call of the agent.
+Decision presence(const Call& call) {
+  if (auto first = before_socket(call)) return *std::move(first);
+  const auto name = presence_name(call.request);
+  if (!name) return refuse(call, name.error());
+  std::string path = "/presence?name=" + percent_encoded(*name);
+  path.append("&most=").append(std::to_string(limits::kPresent));
+  path.append("&state=").append(std::to_string(limits::kPresenceState));
+  Forward out = forward(call, "GET", std::move(path));
+  out.headers.emplace_back("Upgrade", "websocket");
+  return out;
+}
+
 Decision destroy(const Call& call) {
   return Ask{"destroy", call.subject.sandbox, {}, {}};
 }
@@ -263,7 +282,7 @@ constexpr auto kRooms = Dialect::Rooms;
 constexpr auto kV1 = Dialect::V1;
 constexpr auto kSdk = Dialect::Sdk;
 
-constexpr std::array<Route, 56> kRoutes = {{
+constexpr std::array<Route, 57> kRoutes = {{
     {kRooms, Scope::None, "GET", "/", page<kStartPage>},
     {kRooms, Scope::None, "GET", "/rooms/{roomID}", page<kRoomPage>},
     {kRooms, Scope::None, "GET", "/docs", page<kDocsPage>},
@@ -275,6 +294,7 @@ constexpr std::array<Route, 56> kRoutes = {{
     {kRooms, Scope::Exec, "POST", "/api/rooms/{roomID}/sleep", sleep},
     {kRooms, Scope::All, "POST", "/api/rooms/{roomID}/tokens", token},
     {kRooms, Scope::Attach, "POST", "/api/rooms/{roomID}/tickets", ticket},
+    {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/presence", presence, Route::Reply::Stream},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions", records},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}", record},
     {kRooms, Scope::Read, "GET", "/api/rooms/{roomID}/sandbox/executions/{executionID}/events", events,

@@ -139,7 +139,11 @@ async function forward(to: Forward, call: Call, read: Bytes | undefined): Promis
   };
   const reply = await (body instanceof ReadableStream ? send("last") : callFresh(send)); // a stream is there once only
   const outcome = await readOutcome(reply);
-  return outcome ? worded(call, outcome) : dressed(reply, to, call);
+  const response = outcome ? worded(call, outcome) : dressed(reply, to, call);
+  // A browser leaves where none of the protocols that it offers is answered.
+  const offered = call.caller.spent.includes(PROTOCOL_HEADER);
+  if (response.webSocket && offered) response.headers.set(PROTOCOL_HEADER, PROTOCOL);
+  return response;
 }
 
 /** The agent's or the server's reply as the client gets it; its body passes through. */
@@ -150,7 +154,6 @@ function dressed(reply: Response, to: Forward, call: Call): Response {
   const body = isStream && reply.body ? withLastEvent(reply.body, last) : reply.body;
   const response = new Response(body, reply);
   for (const [name, value] of to.replyHeaders) response.headers.set(name, value);
-  if (reply.webSocket && call.caller.spent.includes(PROTOCOL_HEADER)) response.headers.set(PROTOCOL_HEADER, PROTOCOL);
   return response;
 }
 

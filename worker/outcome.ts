@@ -20,6 +20,7 @@ export type OutcomeName =
   | "too_many_calls"
   | "too_many_executions"
   | "too_many_tickets"
+  | "too_many_present"
   | "metrics"
   | "no_metrics"
   | "metrics_failed"

@@ -9,6 +9,7 @@ import { ATTEMPT_HEADER, type Attempt, refresh } from "./fresh";
 import { roomOf } from "./names";
 import { type Failure, type Outcome, type OutcomeName, outcomeName, outcomeReply } from "./outcome";
 import { Ownership } from "./ownership";
+import { Presence } from "./presence";
 import { isRelayed, relay } from "./relay";
 import { countOf, durationOf } from "./settings";
 import { Sleep } from "./sleep";
@@ -30,6 +31,7 @@ export class Sandbox extends DurableObject<Env> {
   readonly #container: SandboxContainer;
   readonly #executions: Executions;
   readonly #ownership: Ownership;
+  readonly #presence: Presence;
   readonly #sleep: Sleep;
   readonly #tickets: Tickets;
   #deletion: Promise<Outcome> | undefined;
@@ -59,12 +61,17 @@ export class Sandbox extends DurableObject<Env> {
     const sleepAfter = durationOf("SLEEP_AFTER", env.SLEEP_AFTER);
     this.#sleep = new Sleep(ctx.storage, this.#container, this.#executions, this.#activity, sleepAfter);
     this.#tickets = new Tickets(ctx.storage);
+    this.#presence = new Presence(ctx);
     this.#executions.resume();
   }
 
-  /** Carries out a call of the worker that runs a command or is about an execution, a file or a port: by the agent, or by what is stored. */
+  /**
+   * Carries out a call of the worker that runs a command or is about an execution, a file or a port: by the agent, or by what is
+   * stored. A WebSocket of who is present is the object's own.
+   */
   override async fetch(request: Request): Promise<Response> {
     await this.#deletion;
+    if (this.#presence.isFor(request)) return this.#presence.join(request);
     const { life } = this.#container;
     try {
       const reply = await this.#carryOut(request, life);
@@ -77,6 +84,18 @@ export class Sandbox extends DurableObject<Env> {
     } finally {
       this.#setAlarm();
     }
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    this.#presence.hear(socket, message);
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#presence.leave(socket);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#presence.leave(socket);
   }
 
   /** Starts the sandbox, with variables for all of its commands; the room is there afterwards. */
@@ -264,6 +283,7 @@ export class Sandbox extends DurableObject<Env> {
     this.#alarmAt = undefined;
     this.#tickets.prune(); // there are none any more
     this.#executions.forget();
+    this.#presence.end();
     if (existed) await this.#activity.forget();
     return { name: existed ? "deleted" : "absent" };
   }

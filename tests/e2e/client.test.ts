@@ -41,7 +41,7 @@ it("does what its README says", async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", join(folder, "all.ts")]);
     const lines = ["hello", " 3", "6", "1", "", "2", "", "0", "stdout got this", "", "4", "/tmp", "1", "", "true"];
     const page = `${origin()}/api/rooms/${name}/sandbox/ports/3000/ <h1>hello</h1>`;
-    const rest = ["<h1>hello</h1>", "index.html 14", page, "running", "400 invalid_request", ""];
+    const rest = ["<h1>hello</h1>", "index.html 14", page, "running", "[ 'Ada' ]", "400 invalid_request", ""];
     expect(stdout.split("\n")).toEqual([...lines, ...rest]);
   } finally {
     rmSync(folder, { recursive: true });

@@ -101,15 +101,17 @@ it("keeps its own credential from a server in the sandbox, and brings it the oth
   expect(await json(200, "GET", port, bearer(KEY))).not.toHaveProperty("authorization");
 });
 
+/** The protocol of a WebSocket; undefined where it is refused. */
+async function opens(address: string, protocols: string[] = []): Promise<string | undefined> {
+  const socket = new WebSocket(address, protocols);
+  const [event] = await Promise.race([once(socket, "open"), once(socket, "error")]);
+  socket.close();
+  return event.type === "open" ? (socket.protocol ?? "") : undefined;
+}
+
 it("opens a WebSocket for a page by a ticket, once, or by a token as a protocol", async () => {
   const { result } = await json(202, "POST", EXEC, bearer(KEY), { cmd: "echo attached; sleep 5", detach: true });
   const url = `${dev.origin.replace("http", "ws")}/api/rooms/r/sandbox/executions/${result.id}/attach`;
-  const opens = async (address: string, protocols: string[] = []) => {
-    const socket = new WebSocket(address, protocols);
-    const [event] = await Promise.race([once(socket, "open"), once(socket, "error")]);
-    socket.close();
-    return event.type === "open" ? socket.protocol : undefined;
-  };
   const { ticket } = await json(201, "POST", "/api/rooms/r/tickets", bearer(await mint(["attach"])));
   secrets.push(ticket.split(".").at(-1));
   expect(await opens(`${url}?ticket=${ticket}`)).toBe("");
@@ -118,6 +120,21 @@ it("opens a WebSocket for a page by a ticket, once, or by a token as a protocol"
   expect(await opens(url, ["roombox", `roombox.credential.${await mint(["read"])}`])).toBeUndefined();
   expect(await opens(`${url}?api_key=${KEY}`)).toBeUndefined();
   expect(await opens(`${dev.origin.replace("http", "ws")}/api/sandboxes/r/exec/${result.id}?api_key=${KEY}`)).toBe("");
+  await json(200, "POST", `/api/rooms/r/sandbox/executions/${result.id}/kill`, bearer(KEY));
+  expect(await opens(url, ["roombox", `roombox.credential.${await mint(["attach"])}`])).toBe("roombox"); // its record
+});
+
+it("lets a page be present by the same two", async () => {
+  const url = `${dev.origin.replace("http", "ws")}/api/rooms/r/presence?name=Ada`;
+  expect(await opens(url, ["roombox", `roombox.credential.${await mint(["read"])}`])).toBe("roombox");
+  expect(await opens(url, ["roombox", `roombox.credential.${await mint(["attach"])}`])).toBeUndefined();
+  const ticket = async (scope: string[]) => {
+    const made = await json(201, "POST", "/api/rooms/r/tickets", bearer(await mint(scope)));
+    secrets.push(made.ticket.split(".").at(-1));
+    return made.ticket;
+  };
+  expect(await opens(`${url}&ticket=${await ticket(["attach", "read"])}`)).toBe("");
+  expect(await opens(`${url}&ticket=${await ticket(["attach"])}`)).toBeUndefined();
 });
 
 it("answers pages of allowed origins alone", async () => {

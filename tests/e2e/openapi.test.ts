@@ -326,6 +326,8 @@ it("replays calls to a server, by every method", async () => {
 
 it("replays rooms, to their end", async () => {
   const reading = await cat();
+  await replay("bePresent", OTHERWISE, room);
+  await replay("bePresent", "noUpgrade", room);
   const { json } = await replay("createTicket", "ticket", room);
   const url = `${target(callNamed("attach"), OTHERWISE, reading).url}?ticket=${json.ticket}`.replace("http", "ws");
   const socket = new WebSocket(url);

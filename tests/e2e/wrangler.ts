@@ -84,7 +84,7 @@ export default async function wranglerDev(project: TestProject): Promise<() => P
   return () => dev.stop();
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

@@ -92,6 +92,8 @@ TEST(Access, HoldsATokenToItsRoomAndScopes) {
             403},
            {"token attach team-1", "GET", "/api/rooms/team-1/sandbox/executions/exec_1/attach", 426},
            {"token read team-1", "GET", "/api/rooms/team-1/sandbox/executions/exec_1/attach", 403},
+           {"token read team-1", "GET", "/api/rooms/team-1/presence?name=a", 426},
+           {"token exec,attach team-1", "GET", "/api/rooms/team-1/presence?name=a", 403},
            {"token read,exec,files,attach,ports,delete *", "GET", "/api/rooms", 403},
            {"token read,exec,files,attach,ports,delete *", "POST", "/api/sandboxes", 403},
            {"token  team-1", "GET", "/api/rooms/team-1", 403},

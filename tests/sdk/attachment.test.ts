@@ -31,6 +31,16 @@ describe("output", () => {
     await Promise.all(Array.from({ length: LOG.length + 1 }, (_, cut) => cutAt(cut)));
   });
 
+  it("is told apart in what was there before the line, and what came on it", async () => {
+    const { url } = await serve(running);
+    const live: Script = (socket) => socket.say([1, 65]).close(1006);
+    const { WebSocket } = sockets(tell(2, live), tell(LOG.length, exit));
+    const attachment = await attach(url, WebSocket);
+    const told: boolean[] = [];
+    for await (const { isPast } of attachment) told.push(isPast);
+    expect(told.slice(0, 4)).toEqual([true, true, false, true]);
+  });
+
   it("ends where the past does, if that is all that is wanted", async () => {
     const { url } = await serve(running);
     const { made, WebSocket } = sockets(tell(5, stays));

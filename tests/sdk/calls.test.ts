@@ -42,6 +42,27 @@ describe("a call", () => {
   });
 });
 
+describe("a file", () => {
+  it("is written on a condition, once, and told with its ETag", async () => {
+    const written = json(200, { path: "/a", size: 4 }, { etag: '"1-4"' });
+    const { url, received } = await serve(written, written, written, error(412, "precondition_failed"), hangUp);
+    const { files } = roomOf(url, { retries: 2 });
+    expect(await files.write("/a", "text")).toEqual({ path: "/a", size: 4, etag: '"1-4"' });
+    await files.write("/a", "text", { ifMatch: '"1-4"' });
+    await files.write("/a", "text", { ifAbsent: true });
+    const conditions = received.map(({ headers }) => [headers["if-match"], headers["if-none-match"]]);
+    expect(conditions).toEqual([
+      [undefined, undefined],
+      ['"1-4"', undefined],
+      [undefined, "*"],
+    ]);
+    const again = () => thrown(files.write("/a", "text", { ifMatch: '"1-4"' }));
+    expect(await again()).toMatchObject({ status: 412, code: "precondition_failed" });
+    expect(await again()).toBeInstanceOf(ConnectionError); // what a second try finds may be what the first has made
+    expect(received).toHaveLength(5);
+  });
+});
+
 describe("an error", () => {
   it("has what the answer says", async () => {
     const details = { cmd: ["Command cannot be empty"] };

@@ -1,3 +1,4 @@
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({ test: { include: ["tests/sdk/**/*.test.ts"] } });
+// The client, and of the room page what needs no browser.
+export default defineConfig({ test: { include: ["tests/sdk/**/*.test.ts", "tests/web/**/*.test.ts"] } });

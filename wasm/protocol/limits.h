@@ -95,6 +95,13 @@ inline constexpr std::uint16_t kPort = 65535;
 /// How long a call for a server in the sandbox may wait for it to listen.
 inline constexpr std::chrono::milliseconds kPortWait = 60s;
 
+/// Clients that are present in a room at once: each is told of all, so what a change costs grows with them.
+inline constexpr std::size_t kPresent = 64;
+
+/// Bytes of the name of one, and of what it tells the others of itself.
+inline constexpr std::size_t kPresenceName = 64;
+inline constexpr std::size_t kPresenceState = 256;
+
 /// Columns and rows of a terminal.
 inline constexpr std::int64_t kTerminalCells = 4096;
 

@@ -113,6 +113,8 @@ inline constexpr std::string_view kTooManyExecutions =
 inline constexpr std::string_view kTooManyTickets =
     "too many tickets of the room wait to be used; none was made, use those or try again when they have "
     "expired";
+inline constexpr std::string_view kTooManyPresent =
+    "as many are present in the room as may be; try again when one has left";
 inline constexpr std::string_view kTooManyRooms =
     "the key of this call has <limit> rooms, as many as it may (MAX_ROOMS); no room was made and nothing was "
     "done, delete rooms and try again";
@@ -231,6 +233,8 @@ inline constexpr std::string_view kUrl =
 inline constexpr std::string_view kCursor = "Invalid cursor: expected the cursor of an earlier answer";
 inline constexpr std::string_view kStatus = "Invalid option: expected one of <names>";
 inline constexpr std::string_view kTrueOrFalse = "Invalid option: expected one of \"true\"|\"false\"";
+inline constexpr std::string_view kPresenceName =
+    "A name has 1 to <limit> bytes of UTF-8, and no control characters";
 inline constexpr std::string_view kIdempotencyKey =
     "An Idempotency-Key has 1 to 255 visible ASCII characters";
 inline constexpr std::string_view kAfter =
