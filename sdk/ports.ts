@@ -17,7 +17,12 @@ export class Ports {
 
   /** Where a server on that port is reached. @param path on the server, with its query, as URLs have it */
   url(port: number, path = "/", { waitMs }: PortOptions = {}): string {
-    const url = new URL(`${this.#http.origin}${this.#path}/${port}/${path.replace(/^\//, "")}`);
+    const root = new URL(`${this.#http.origin}${this.#path}/${port}/`);
+    const url = new URL(`${root.href}${path.replace(/^\//, "")}`);
+    // With ".." in it, by whoever wrote it, it would be another call of the API, with the credential.
+    if (!url.pathname.startsWith(root.pathname)) {
+      throw new TypeError(`path: expected a path on the server, ${JSON.stringify(path)} leads out of it`);
+    }
     if (waitMs !== undefined) url.search += `${url.search ? "&" : "?"}wait_ms=${waitMs}`;
     return url.href;
   }
