@@ -1,3 +1,4 @@
+import { RoomboxError } from "./errors.ts";
 import type { Call, Http } from "./http.ts";
 import { filePath } from "./paths.ts";
 import type { Abortable, Bytes, FileEntry } from "./types.ts";
@@ -43,15 +44,15 @@ export class Files {
 
   /** Bytes of a file as they come; a stream that ends without an error is whole. */
   stream(path: FilePath, options: Abortable = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.#read(path, async ({ body }) => body ?? new Blob([]).stream(), options);
+    return this.#readFile(path, async ({ body }) => body ?? new Blob([]).stream(), options);
   }
 
   async read(path: FilePath, options: Abortable = {}): Promise<Bytes> {
-    return this.#read(path, async (response) => new Uint8Array(await response.arrayBuffer()), options);
+    return this.#readFile(path, async (response) => new Uint8Array(await response.arrayBuffer()), options);
   }
 
   text(path: FilePath, options: Abortable = {}): Promise<string> {
-    return this.#read(path, (response) => response.text(), options);
+    return this.#readFile(path, (response) => response.text(), options);
   }
 
   /** Makes or replaces a file once the whole body is there. Its directory must exist. */
@@ -109,15 +110,28 @@ export class Files {
     return `${this.#path}/${filePath(path)}`;
   }
 
+  /** Of a file; of a directory the API tells its listing, which is no bytes of anything. */
+  #readFile<T>(path: FilePath, read: (response: Response) => Promise<T>, options: Abortable): Promise<T> {
+    const ofFile = async (response: Response) => {
+      if (!isListing(response.headers)) return read(response);
+      await response.body?.cancel();
+      throw otherKind(`path: expected a file, ${path} is a directory`);
+    };
+    return this.#read(path, ofFile, options);
+  }
+
   #read<T>(path: FilePath, read: (response: Response) => Promise<T>, { signal }: Abortable): Promise<T> {
     return this.#http.send({ method: "GET", path: this.#of(path), signal }, read);
   }
 }
+
+/** As the server says it where it knows what is expected: not to be taken for a line that broke, and tried again. */
+const otherKind = (message: string) => new RoomboxError(message, "conflict", { status: 409 });
 
 const isListing = (headers: Headers) => headers.get("content-type")?.startsWith("application/json") === true;
 
 async function directoryOf(response: Response, path: FilePath): Promise<{ entries: FileEntry[] }> {
   if (isListing(response.headers)) return response.json();
   await response.body?.cancel();
-  throw new TypeError(`path: expected a directory, ${path} is a file`);
+  throw otherKind(`path: expected a directory, ${path} is a file`);
 }
