@@ -75,9 +75,12 @@ async function uploadDirectory(copy: Copy, from: string, to: string): Promise<vo
 }
 
 async function uploadFile(copy: Copy, from: string, to: string): Promise<void> {
-  const { size } = await stat(from);
+  // What is not a file on a disk (a pipe, /proc) has another size than it says, or one that is not known; a file may grow.
+  const told = await stat(from);
+  const size = told.isFile() && told.size > 0 ? told.size : undefined;
   const progress = new Progress(from, size);
-  const bytes = createReadStream(from).on("data", (chunk) => progress.add(chunk.length));
+  const part = size === undefined ? {} : { end: size - 1 };
+  const bytes = createReadStream(from, part).on("data", (chunk) => progress.add(chunk.length));
   const made = await copy.files.write(to, streamOf(bytes), { size });
   progress.end();
   count(copy, made.size);

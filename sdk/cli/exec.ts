@@ -75,7 +75,9 @@ async function printResult(room: Room, cmd: string, how: StartOptions): Promise<
   const interrupted = new AbortController();
   const release = onSignals((name) => interrupted.abort(new Interrupted(name)));
   try {
-    const result = await lastOf(room.stream(cmd, { timeoutMs: MOST_MS, ...how, signal: interrupted.signal }));
+    const result = await lastOf(
+      room.stream(cmd, { ...how, timeoutMs: how.timeoutMs ?? MOST_MS, signal: interrupted.signal }),
+    );
     await printJson(result);
     return result.exitCode ?? 0;
   } finally {
@@ -108,7 +110,7 @@ async function runWithoutInput(room: Room, cmd: string, how: StartOptions): Prom
   let execution: Execution | undefined;
   const release = onSignals(interrupter(() => execution, left));
   try {
-    const events = room.stream(cmd, { timeoutMs: MOST_MS, ...how, ...line } as typeof line);
+    const events = room.stream(cmd, { ...how, timeoutMs: how.timeoutMs ?? MOST_MS, ...line } as typeof line);
     const { exitCode } = await lastOf(events, async (event) => {
       if (event.type === "start") execution = room.execution(event.id);
       else await write(process[event.type], event.data);
