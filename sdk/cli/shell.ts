@@ -1,10 +1,13 @@
 import type { Attachment } from "../index.ts";
+import { pause } from "../time.ts";
 import { type Command, type Context, textOf, UsageError } from "./command.ts";
 import { commandText, ENVIRONMENT, environmentOf, Interrupted, onSignals } from "./exec.ts";
 import { printJson, tell, write } from "./output.ts";
 
 /** Ctrl-], as telnet has it. */
 const DETACH_KEY = 0x1d;
+/** Who leaves waits so long for what was typed before to be sent. */
+const LEAVING_MS = 1_000;
 
 export const shell: Command = {
   name: "shell",
@@ -54,12 +57,15 @@ async function connect(attachment: Attachment): Promise<boolean> {
     attachment.resize(cols, rows).catch(() => {}); // it has ended
   };
   let left = false;
+  /** The last of what was typed: one goes after the other, whatever becomes of the line. */
+  let sent: Promise<void> = Promise.resolve();
   const type = (bytes: Buffer) => {
     const key = bytes.indexOf(DETACH_KEY);
     left = key >= 0;
     const typed = left ? bytes.subarray(0, key) : bytes;
-    const sent = attachment.write(typed).catch(() => attachment.write(typed)); // who types sees what was lost
-    sent.catch(() => {}).finally(() => left && attachment.close());
+    const send = () => attachment.write(typed);
+    sent = sent.then(() => send().catch(send)).catch(() => {}); // who types sees what was lost
+    if (left) Promise.race([sent, pause(LEAVING_MS)]).finally(() => attachment.close());
   };
   const release = onSignals((name) => process.exit(new Interrupted(name).exitCode));
   process.on("exit", restore);
