@@ -9,6 +9,8 @@ const CASES: [given: string, shown: string][] = [
   [`${ESC}]0;title\x07a${ESC}]8;;http://x${ESC}\\b${ESC}]8;;${ESC}\\`, "ab"],
   [`${ESC}Pq#0${ESC}\\a${ESC}_app${ESC}\\b`, "ab"],
   [`${ESC}(Ba${ESC}=b${ESC}7c`, "abc"],
+  [`${ESC}]0;never ended${ESC}[1mbold${ESC}[0m.`, "bold."],
+  [`${ESC}P${ESC}${ESC}c1${ESC}]x\x182${ESC}[3\x1a3`, "123"],
   ["10%\r20%\r\ndone\r\n", "10%\n20%\ndone\n"],
   ["a\r\r\nb", "a\n\nb"],
   ["bell\x07, back\bspace, nul\0, tab\t.", "bell, backspace, nul, tab\t."],

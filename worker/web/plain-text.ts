@@ -1,5 +1,7 @@
 const ESC = "\x1b";
 const BEL = "\x07";
+/** CAN and SUB end a sequence or a string, as nothing. */
+const CANCELS = "\x18\x1a";
 
 /**
  * Makes plain text of what a command writes for a terminal, piece by piece, wherever it is cut: control sequences (ECMA-48: of
@@ -16,13 +18,17 @@ export class PlainText {
   }
 
   #char(char: string): string {
+    if (this.#state !== "text" && CANCELS.includes(char)) {
+      this.#state = "text";
+      return "";
+    }
     switch (this.#state) {
       case "text":
         return this.#text(char);
       case "escape":
         if (char === "[") this.#state = "sequence";
         else if ("]P^_X".includes(char)) this.#state = "string";
-        else if (char < " " || char > "/") this.#state = "text"; // else it goes on
+        else if (char !== ESC && (char < " " || char > "/")) this.#state = "text"; // else it goes on, or begins anew
         return "";
       case "sequence":
         if (char === ESC) this.#state = "escape";
@@ -33,7 +39,11 @@ export class PlainText {
         else if (char === ESC) this.#state = "string escape";
         return "";
       case "string escape":
-        this.#state = char === "\\" ? "text" : "string";
+        if (char !== "\\") {
+          this.#state = "escape"; // of a sequence that ends the string, which nothing else has
+          return this.#char(char);
+        }
+        this.#state = "text";
         return "";
     }
   }
