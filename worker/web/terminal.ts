@@ -51,6 +51,8 @@ export class SharedTerminal {
   /** Ends the wait of who has lost the line, or seen the shell end. */
   #wake: () => void = () => {};
   #waitsFor: "nothing" | "line" | "reader" = "nothing";
+  /** Bytes that wait to be drawn: xterm.js throws beyond 50 MB, and a page that is not seen draws next to nothing. */
+  #behind = 0;
   /** The execution that it is, or was last, attached to. */
   #id: string | undefined;
 
@@ -85,7 +87,8 @@ export class SharedTerminal {
         this.#tell(losses === 0 ? "Connecting" : "Reconnecting", "running");
         const exit = await this.#attach(await this.#open());
         losses = 0;
-        if (exit !== undefined) await this.#ended(`The shell has ended with exit code ${exit}.`);
+        if (exit === undefined) await this.#drawn();
+        else await this.#ended(`The shell has ended with exit code ${exit}.`);
       } catch (error) {
         if (!mayComeBack(error)) await this.#ended(reason(error));
         else await this.#pause(PAUSES_MS[Math.min(losses++, PAUSES_MS.length - 1)] ?? 0);
@@ -142,7 +145,6 @@ export class SharedTerminal {
   /** From the screen as it is to the shell's end; its exit code, or undefined where there is more than can be drawn. */
   async #attach(execution: Execution): Promise<number | undefined> {
     this.#isLive = false;
-    let behind = 0;
     let isNew = true;
     let wasPast = true;
     const attachment = await execution.attach();
@@ -158,11 +160,11 @@ export class SharedTerminal {
         if (isPast !== wasPast) this.#afterDrawn(() => this.#setLive(!isPast));
         wasPast = isPast;
         if (!isPast) this.#others.wrote();
-        behind += data.length;
+        this.#behind += data.length;
         this.#term.write(data, () => {
-          behind -= data.length;
+          this.#behind -= data.length;
         });
-        if (behind > MAX_BEHIND) return undefined;
+        if (this.#behind > MAX_BEHIND) return undefined;
       }
       return await attachment.exit;
     } finally {
@@ -178,6 +180,11 @@ export class SharedTerminal {
   /** What is written is drawn in order, later: this is done in its turn. */
   #afterDrawn(work: () => void): void {
     this.#term.write("", work);
+  }
+
+  /** All is drawn that has come: what comes next is drawn behind it. */
+  #drawn(): Promise<void> {
+    return new Promise((resolve) => this.#afterDrawn(resolve));
   }
 
   async #ended(text: string): Promise<void> {
