@@ -7,12 +7,13 @@ import { openRoom } from "./session.ts";
 /** A line for each file that is on its way, with how far it is. */
 class Transfer {
   readonly left = new AbortController();
+  #isOver = false;
   readonly #line: HTMLElement;
   readonly #bar = make("progress", { max: "1" });
 
   constructor(what: string) {
     this.#bar.setAttribute("aria-label", what);
-    const stop = button(`Stop: ${what}`, () => this.left.abort(), { sign: "✕", kind: "sign" });
+    const stop = button(`Stop: ${what}`, () => this.#stop(), { sign: "✕", kind: "sign" });
     this.#line = make("li", {}, make("span", {}, what), this.#bar, stop);
     byId("transfers").append(this.#line);
   }
@@ -25,7 +26,14 @@ class Transfer {
     this.#line.remove();
   }
 
+  /** What has failed is told until it is put away. */
+  #stop(): void {
+    this.left.abort();
+    if (this.#isOver) this.end();
+  }
+
   failed(error: unknown): void {
+    this.#isOver = true;
     if (this.left.signal.aborted) this.end();
     else this.#bar.replaceWith(make("span", { class: "fault" }, reason(error)));
   }
