@@ -115,6 +115,7 @@ export class Run {
   }
 
   #tell(text: string, kind: string): void {
+    this.#state.setAttribute("aria-live", kind === "running" ? "off" : "polite"); // a clock is not to be read out
     this.#state.textContent = text;
     this.#state.className = `state ${kind}`;
   }
