@@ -8,12 +8,21 @@ export const roomId = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 
 const TOKEN = `roombox-token:${roomId}`;
 
-/** A token in the address is for this tab, and for nobody's history: it moves to where only the tab has it. */
+/**
+ * A token in the address is for this tab, and for nobody's history: it moves to where only the tab has it. A link with another
+ * one that is followed here, to the same room, changes what is behind `#` alone: with it the page begins anew.
+ */
 export function takeToken(): void {
+  movedToken();
+  window.addEventListener("hashchange", () => movedToken() && location.reload());
+}
+
+function movedToken(): boolean {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given === null) return;
+  if (given === null) return false;
   sessionStorage.setItem(TOKEN, given);
   history.replaceState(null, "", location.pathname + location.search);
+  return true;
 }
 
 const token = () => sessionStorage.getItem(TOKEN) ?? undefined;
