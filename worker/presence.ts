@@ -33,6 +33,8 @@ interface Person {
 export class Presence {
   readonly #ctx: DurableObjectState;
   #telling: Promise<void> | undefined;
+  /** Of the last word; not known when the object was put away since. */
+  #spoke: number | undefined;
 
   constructor(ctx: DurableObjectState) {
     this.#ctx = ctx;
@@ -64,8 +66,9 @@ export class Presence {
       socket.close(isText ? TOO_LARGE : NOT_TEXT);
       return;
     }
-    const spoke = 1 + Math.max(...this.#sockets().map((each) => personOf(each).spoke));
-    this.#keep(socket, { ...person, state: message, spoke });
+    // Not read from all sockets with each word: who sends many must cost the room little.
+    this.#spoke = 1 + (this.#spoke ?? Math.max(0, ...this.#sockets().map((each) => personOf(each).spoke)));
+    this.#keep(socket, { ...person, state: message, spoke: this.#spoke });
     this.#tell();
   }
 
