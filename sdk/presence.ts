@@ -35,6 +35,8 @@ export interface Presentable {
 /** The close code that says that the room was deleted: docs/api.md, Presence. */
 const DELETED = 4410;
 const PING_MS = 30_000;
+/** In bytes, as the server has it. */
+const MAX_NAME = 64;
 
 /**
  * A client that is present in a room. Iterate over who else is, told anew with each change; a line that is lost is replaced by
@@ -50,6 +52,7 @@ export class Presence implements AsyncIterable<People> {
   #isOver = false;
 
   constructor(to: Presentable, options: PresenceOptions) {
+    checkName(options.name); // a WebSocket does not say why it was refused, so it would be tried without end
     this.#to = to;
     this.#options = options;
     const ping = setInterval(() => this.#send("ping"), PING_MS);
@@ -136,4 +139,12 @@ export class Presence implements AsyncIterable<People> {
     this.#heard.end(error);
     this.#socket?.close();
   }
+}
+
+function checkName(name: string): void {
+  const bytes = new TextEncoder().encode(name).length;
+  if (bytes >= 1 && bytes <= MAX_NAME && !/\p{Cc}/u.test(name)) return;
+  throw new TypeError(
+    `name: expected 1 to ${MAX_NAME} bytes of UTF-8 without control characters, received ${JSON.stringify(name)}`,
+  );
 }

@@ -80,3 +80,12 @@ it("ends at once by a signal", async () => {
   await expect(people.next()).rejects.toThrow("enough");
   expect(made[0]?.readyState).toBe(3);
 });
+
+it("refuses a name that the server would, and tries it nowhere", () => {
+  const { made, WebSocket } = sockets(breaks);
+  const room = roomOf("http://127.0.0.1:1", { WebSocket });
+  for (const name of ["", "a".repeat(65), "é".repeat(33), "a\nb", "\x7f"])
+    expect(() => room.presence({ name })).toThrow("name: expected 1 to 64 bytes");
+  expect(made).toHaveLength(0);
+  room.presence({ name: "é".repeat(32) }).close();
+});
