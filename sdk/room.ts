@@ -26,6 +26,7 @@ import type {
   StartOptions,
   Status,
 } from "./types.ts";
+import { uniqueText } from "./unique.ts";
 
 export interface StreamOptions<Kind extends OutputKind = "text"> extends RunOptions<Kind> {
   /**
@@ -93,7 +94,7 @@ export class Room {
   }
 
   /** A bash that keeps directory, variables and functions. Those with one name are one; without, one of its own. */
-  shell(name = `shell-${crypto.randomUUID().slice(0, 8)}`): Shell {
+  shell(name = `shell-${uniqueText().slice(0, 8)}`): Shell {
     return new Shell(this, name);
   }
 
@@ -212,7 +213,7 @@ export class Room {
     const encoding = output === "bytes" ? "base64" : undefined;
     const body = { cmd, cwd, env, timeout_ms: timeoutMs, stdin, shell, encoding, ...how };
     const call = jsonCall(`${this.#path}/sandbox/exec`, body);
-    const key = idempotencyKey ?? crypto.randomUUID(); // what was sent twice runs once
+    const key = idempotencyKey ?? uniqueText(); // what was sent twice runs once
     const headers = { ...call.headers, "idempotency-key": key };
     return this.#http.send({ ...call, headers, signal, repeatable: true }, read);
   }

@@ -1,4 +1,5 @@
 import type { Person, Presence, People as Present, Room } from "../../sdk/index.ts";
+import { uniqueText } from "../../sdk/unique.ts";
 import { byId, make } from "./dom.ts";
 import { reason } from "./format.ts";
 import { notify } from "./notices.ts";
@@ -21,7 +22,7 @@ export class People {
   constructor(room: Room, onChange: (present: Present | undefined) => void) {
     this.#room = room;
     this.#onChange = onChange;
-    this.#name.value = localStorage.getItem(NAME) ?? `guest-${crypto.randomUUID().slice(0, 4)}`;
+    this.#name.value = shortened(localStorage.getItem(NAME) ?? "") || `guest-${uniqueText().slice(0, 4)}`;
     localStorage.setItem(NAME, this.#name.value);
     this.#name.addEventListener("change", () => this.#rename());
     byId("name-form").addEventListener("submit", (event) => {
