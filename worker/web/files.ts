@@ -35,8 +35,9 @@ export class FileTree {
   readonly #top = byId<HTMLInputElement>("folder");
   readonly #nodes = new WeakMap<Element, Node>();
   #selected: Node | undefined;
-  /** What the tree shows, of all that was read last. */
+  /** What the tree shows, of all that was read last, and of which folder. */
   #told = "";
+  #shownTop = "";
   #refreshing = 0;
   /** The reader has no right to it, so it is not tried again unasked. */
   #isRefused = false;
@@ -97,7 +98,9 @@ export class FileTree {
       if (turn !== this.#turn) return;
       fault.textContent = reason(error);
       this.#isRefused = error instanceof RoomboxError && error.code === "forbidden";
+      if (this.#shownTop === top && isPassing(error)) return; // what is there may be so still
     }
+    this.#shownTop = top;
     if (`${told}` !== this.#told) this.#put(group, `${told}`);
   }
 
@@ -305,3 +308,6 @@ export class FileTree {
     });
   }
 }
+
+/** Whether a failure says nothing of what was asked for: the line is down, or the room busy. */
+const isPassing = (error: unknown) => error instanceof RoomboxError && [0, 429, 503].includes(error.status);
