@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { bytes, duration } from "../../worker/web/format";
 import { listening } from "../../worker/web/listening";
+import { slowdown } from "../../worker/web/pace";
 import { keyOf, pathIn, shown } from "../../worker/web/paths";
 import { formatSize, sizeIn } from "../../worker/web/terminal-size";
 
@@ -46,4 +47,8 @@ it("names what a directory has, in bytes where that is no UTF-8", () => {
   expect(pathIn(odd, { name: "é" })).toEqual(Uint8Array.from([47, 119, 47, 97, 255, 47, 195, 169]));
   expect(shown(odd)).toBe("/w/a\ufffd");
   expect(keyOf(odd)).not.toBe(keyOf("/w/a\ufffd"));
+});
+
+it("looks less often where there are many, so that a room's calls are enough for all", () => {
+  expect([1, 8, 16, 64].map(slowdown)).toEqual([1, 1, 2, 8]);
 });

@@ -41,6 +41,7 @@ export class FileTree {
   #refreshing = 0;
   /** The reader has no right to it, so it is not tried again unasked. */
   #isRefused = false;
+  #slowdown = 1;
   /** Counts what is read: the last one counts. */
   #turn = 0;
 
@@ -78,7 +79,11 @@ export class FileTree {
     this.#refreshing ||= window.setTimeout(() => {
       this.#refreshing = 0;
       if (!this.#isRefused && document.visibilityState === "visible") this.refresh();
-    }, SOON_MS);
+    }, SOON_MS * this.#slowdown);
+  }
+
+  slowDown(by: number): void {
+    this.#slowdown = by;
   }
 
   /** Reads all anew that is open. */

@@ -23,6 +23,7 @@ export class History {
   #timer = 0;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
+  #slowdown = 1;
 
   constructor(room: Room, actions: Actions) {
     this.#room = room;
@@ -44,8 +45,12 @@ export class History {
       const again = this.#lookAgain;
       this.#lookAgain = false;
       if (again) this.look();
-      else this.#timer = window.setTimeout(() => this.look(), LOOK_MS);
+      else this.#timer = window.setTimeout(() => this.look(), LOOK_MS * this.#slowdown);
     });
+  }
+
+  slowDown(by: number): void {
+    this.#slowdown = by;
   }
 
   async #look(): Promise<void> {

@@ -6,6 +6,7 @@ import { reason } from "./format.ts";
 import { History } from "./history.ts";
 import { listenForKeys } from "./keys.ts";
 import { notify } from "./notices.ts";
+import { slowdown } from "./pace.ts";
 import { listenForTabs, type Panel, show } from "./panels.ts";
 import { People } from "./people.ts";
 import { Ports } from "./ports.ts";
@@ -29,7 +30,10 @@ async function start(room: Room): Promise<void> {
     return;
   }
   let terminal: SharedTerminal | undefined;
-  const people = new People(room, (present) => terminal?.follow(present));
+  const people = new People(room, (present) => {
+    terminal?.follow(present);
+    for (const each of [tree, history]) each.slowDown(slowdown(present?.people.length ?? 1));
+  });
   const tree = new FileTree(room, new Editor(room));
   const run = new Run(room, (change) => {
     history.look();
