@@ -7,5 +7,6 @@ export default defineConfig({
     fileParallelism: false, // bounds on time are part of what is promised
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } }, // a second is little on a busy machine
   },
 });

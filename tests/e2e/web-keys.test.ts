@@ -80,6 +80,15 @@ it("asks for one who has none, or one that is no good", async () => {
   await sees(page, "#terminal-state", "Live");
 });
 
+it("takes the one of a link that is followed where the page is open already", async () => {
+  const page = await (await person({ excused: /401/ })).newPage();
+  await page.goto(pageOf());
+  await page.getByRole("dialog", { name: "A token for this room" }).waitFor();
+  await page.goto(pageOf(await mint()));
+  await sees(page, "#terminal-state", "Live");
+  expect(page.url()).toBe(pageOf());
+});
+
 it("says what a token is not for, and goes on with the rest", async () => {
   const page = await enter(await person({ excused: /403|WebSocket/ }), pageOf(await mint(["exec", "attach", "read"])));
   await sees(page, "#files-fault", "forbidden");
