@@ -6,5 +6,5 @@ const edgeModule = { find: /^.*\/edge\.wasm$/, replacement: resolve(import.meta.
 
 export default defineConfig({
   resolve: { alias: [edgeModule] },
-  test: { include: ["tests/docs/**/*.test.ts"] },
+  test: { include: ["tests/docs/**/*.test.ts"], testTimeout: 30_000 },
 });

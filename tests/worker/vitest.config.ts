@@ -11,6 +11,7 @@ export default defineConfig({
   ],
   test: {
     include: ["tests/worker/**/*.test.ts"],
+    testTimeout: 30_000, // a machine may be busy with other things
     onConsoleLog: (log) => !log.startsWith('{"event":'), // the worker's own log, which tests of it look at themselves
   },
 });
