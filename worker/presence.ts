@@ -6,8 +6,9 @@ const PATH = "/presence";
 const DELETED = 4410;
 const NOT_TEXT = 1003;
 const TOO_LARGE = 1009;
-/** Others are told of changes no more often than that, however many come. */
+/** Others are told of changes no more often than that, however many come; less often where many are told of many. */
 const PAUSE_MS = 50;
+const PAUSE_FOR_EACH_MS = 4;
 const OPEN = 1;
 
 const encoder = new TextEncoder();
@@ -85,7 +86,7 @@ export class Presence {
 
   /** Tells everybody who is there, soon. */
   #tell(): void {
-    this.#telling ??= scheduler.wait(PAUSE_MS).then(() => {
+    this.#telling ??= scheduler.wait(PAUSE_MS + this.#sockets().length * PAUSE_FOR_EACH_MS).then(() => {
       this.#telling = undefined;
       const sockets = this.#sockets();
       const people = sockets.map(personOf).sort((a, b) => b.spoke - a.spoke || a.since - b.since);
