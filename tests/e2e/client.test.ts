@@ -189,7 +189,11 @@ it("reads and writes files, with any name", async () => {
   const bytes = randomBytes(100_000);
   const path = "/workspace/a b'%25é\n#?";
   const { files } = room;
-  expect(await files.write(path, new Uint8Array(bytes))).toEqual({ path, size: 100_000 });
+  expect(await files.write(path, new Uint8Array(bytes))).toEqual({
+    path,
+    size: 100_000,
+    etag: expect.any(String),
+  });
   expect(Buffer.from(await files.read(path)).equals(bytes)).toBe(true);
   expect(await files.stat(path)).toMatchObject({ type: "file", size: 100_000, etag: expect.any(String) });
   expect(await files.stat("/workspace")).toEqual({ type: "directory" });

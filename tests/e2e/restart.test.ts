@@ -120,6 +120,7 @@ describe("an image of one's own", () => {
   function configWith(directory: string): string {
     const config = readFileSync("wrangler.toml", "utf8")
       .replace(/^main = .*$/m, `main = "${join(process.cwd(), "worker/index.ts")}"`)
+      .replace(/^directory = .*$/m, `directory = "${join(process.cwd(), "build/web")}"`)
       .replace(/^dockerfile = .*$/m, `dockerfile = "${join(directory, "Dockerfile")}"`)
       .replace(/^build_context = .*$/m, `build_context = "${directory}"`);
     const path = join(directory, "wrangler.toml");
