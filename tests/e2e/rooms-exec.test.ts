@@ -41,7 +41,7 @@ it("answers 404 when the room id is missing or the path is wrong", async () => {
     const answer = await json(await fetch(origin() + path, { method: "POST" }));
     expect(answer).toEqual({ status: 404, body: { error: "not found - room ID is required", code: "not_found" } });
   }
-  for (const path of ["/", "/api/rooms/room-123/sandbox/run", "/api/rooms/room-123/sandbox/exec/x"]) {
+  for (const path of ["/api", "/api/rooms/room-123/sandbox/run", "/api/rooms/room-123/sandbox/exec/x"]) {
     const response = await fetch(origin() + path, { method: "POST" });
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await json(response)).toEqual({
