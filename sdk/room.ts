@@ -99,7 +99,8 @@ export class Room {
   }
 
   /** Opens a terminal. */
-  terminal(options: TerminalOptions = {}): Promise<Attachment> {
+  async terminal(options: TerminalOptions = {}): Promise<Attachment> {
+    this.#access.sockets.check();
     return openTerminal(this, options);
   }
 
@@ -157,6 +158,7 @@ export class Room {
     cmd: string,
     options: RunOptions<Kind>,
   ): AsyncGenerator<ExecEvent<DataOf<Kind>>, void> {
+    this.#access.sockets.check();
     const input = options.shell === undefined ? { stdin: "" } : {};
     const bounds = { timeoutMs: STREAM_TIMEOUT_MS, maxRunAfterDisconnectMs: LOST_MS };
     const { result, sandboxName } = await this.#begin(cmd, { ...bounds, ...input, ...given(options) });

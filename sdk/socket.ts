@@ -27,18 +27,21 @@ export class Sockets {
     this.#class = given ?? (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
   }
 
+  /** The class; throws where there is none, which is to be known before anything is started for a WebSocket to end. */
+  check(): WebSocketClass {
+    if (this.#class) return this.#class;
+    throw new TypeError(
+      "there is no WebSocket here: use Node 22, run Node 20 with --experimental-websocket, or give roombox() one",
+    );
+  }
+
   async open(
     path: string,
     query: Record<string, string | number | undefined>,
     tickets: Tickets,
     heard: Heard,
   ): Promise<Socket> {
-    const WebSocketOf = this.#class;
-    if (!WebSocketOf) {
-      throw new TypeError(
-        "there is no WebSocket here: use Node 22, run Node 20 with --experimental-websocket, or give roombox() one",
-      );
-    }
+    const WebSocketOf = this.check();
     const { token } = this.#http;
     const asProtocol = token !== undefined && TOKEN.test(token);
     const ticket = token !== undefined && !asProtocol ? (await tickets.ticket()).ticket : undefined;

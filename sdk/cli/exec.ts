@@ -126,6 +126,10 @@ async function runWithoutInput(room: Room, cmd: string, how: StartOptions): Prom
 
 /** Attached by a WebSocket, with this process's stdin. */
 async function runAttached(room: Room, cmd: string, how: StartOptions): Promise<number> {
+  // Else the command has begun, and done something, before that is told.
+  if (!("WebSocket" in globalThis)) {
+    throw new UsageError("this Node has no WebSocket: use Node 22, or node --experimental-websocket; -n does without");
+  }
   const left = new AbortController();
   let execution: Execution | undefined;
   const release = onSignals(interrupter(() => execution, left));

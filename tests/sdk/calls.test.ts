@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ConnectionError, RoomboxError } from "../../sdk/index";
 import { answered, breakOff, error, hangUp, json, RESULT, roomOf, serve } from "./server";
 
@@ -24,6 +24,15 @@ describe("a call", () => {
       stdin: "in",
     });
     expect(call?.headers).toMatchObject({ authorization: "Bearer secret", "content-type": "application/json" });
+  });
+
+  it("starts nothing that wants a WebSocket where there is none", async () => {
+    vi.stubGlobal("WebSocket", undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const { url, received } = await serve(answered);
+    await expect(roomOf(url).terminal()).rejects.toThrow("no WebSocket");
+    await expect(roomOf(url).stream("x").next()).rejects.toThrow("no WebSocket");
+    expect(received).toEqual([]);
   });
 
   it("gives bytes where they are asked for", async () => {
