@@ -19,7 +19,7 @@ inline constexpr std::string_view kNoPort =
     "not found - a port is a whole number from 1 to <limit> without leading zeros, and not <port>, the "
     "sandbox's own";
 inline constexpr std::string_view kNotFound =
-    "not found - no call has this path; docs/api.md has all of them, such as <call>";
+    "not found - no call has this path; /docs has all of them, such as <call>";
 inline constexpr std::string_view kMethodNotAllowed = "method not allowed - only <methods> supported";
 inline constexpr std::string_view kNotJson = "unsupported media type - send the body as application/json";
 inline constexpr std::string_view kEncoded =
