@@ -15,6 +15,10 @@ die() {
 }
 have() { command -v "$1" >/dev/null; }
 
+# What the core is built with where it is built here: a wasi-sdk in WASI_SDK_PREFIX brings its compilers along.
+core_tools=(cmake ninja)
+[[ -n ${WASI_SDK_PREFIX:-} ]] || core_tools+=(clang++-19 wasm-ld-19 wasm-opt)
+
 can_be_root() { ((EUID == 0)) || { have sudo && { sudo -n true 2>/dev/null || [[ -t 2 ]]; }; }; }
 as_root=() # goes before a command
 ((EUID == 0)) || as_root=(sudo)
