@@ -1,3 +1,4 @@
+import { bytesOfBase64 } from "../../sdk/base64.ts";
 import type { FileEntry, FilePath } from "../../sdk/index.ts";
 
 const encoder = new TextEncoder();
@@ -7,8 +8,7 @@ const decoder = new TextDecoder();
 export function pathIn(directory: FilePath, { name, nameBase64 }: Pick<FileEntry, "name" | "nameBase64">): FilePath {
   if (typeof directory === "string" && nameBase64 === undefined) return `${directory.replace(/\/$/, "")}/${name}`;
   const above = typeof directory === "string" ? encoder.encode(directory.replace(/\/$/, "")) : directory;
-  const last =
-    nameBase64 === undefined ? encoder.encode(name) : Uint8Array.from(atob(nameBase64), (char) => char.charCodeAt(0));
+  const last = nameBase64 === undefined ? encoder.encode(name) : bytesOfBase64(nameBase64);
   return Uint8Array.from([...above, "/".charCodeAt(0), ...last]);
 }
 
