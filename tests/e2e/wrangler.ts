@@ -73,7 +73,8 @@ export class WranglerDev {
   }
 
   #signal(name: NodeJS.Signals): void {
-    if (this.#child.exitCode === null && this.#child.pid) process.kill(-this.#child.pid, name);
+    const { pid, exitCode, signalCode } = this.#child;
+    if (pid && exitCode === null && signalCode === null) process.kill(-pid, name);
   }
 }
 
