@@ -29,8 +29,8 @@ pid_t spawn(std::vector<std::string> command, int out, int err) {
   std::vector<char*> argv;
   for (auto& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  char path[] = "PATH=/usr/bin:/bin";
-  char* environment[] = {path, nullptr};
+  char path[] = "PATH=/usr/bin:/bin", language[] = "LANG=C.UTF-8";  // bash reads a dozen files for the second
+  char* environment[] = {path, language, nullptr};
   pid_t pid;
   const int failure = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environment);
   ::posix_spawn_file_actions_destroy(&actions);
