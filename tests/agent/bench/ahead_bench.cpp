@@ -173,14 +173,10 @@ void bench(const std::string& shell, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t way = 0; way < ways; ++way) times[way].add(run_once(static_cast<Way>(way), shell, fifo));
   }
-  std::printf(
-      R"({"section":"ahead","name":"true, %s, from its command to its end, p50","unit":"ms","better":"less","figures":{)",
-      shell.substr(shell.rfind('/') + 1).c_str());
   for (std::size_t way = 0; way < ways; ++way) {
-    std::printf(R"(%s"%s":{"median":%.4f,"low":%.4f,"high":%.4f})", way == 0 ? "" : ",", kNames[way],
-                times[way].median(), times[way].quantile(0.25), times[way].quantile(0.75));
+    std::printf("%-10s %-20s %8.3f %8.3f %8.2f\n", shell.c_str(), kNames[way], times[way].median(),
+                times[way].quantile(0.9), times[way].median() / times[0].median());
   }
-  std::puts("}}");
 }
 
 }  // namespace
@@ -189,6 +185,7 @@ void bench(const std::string& shell, int rounds) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 500;
   try {
+    std::printf("%-10s %-20s %8s %8s %8s\n", "`true` by", "started", "p50, ms", "p90, ms", "/ cold");
     for (const char* shell : {"/bin/bash", "/bin/sh"}) {
       if (::access(shell, X_OK) == 0) roombox::bench::bench(shell, rounds);
     }
