@@ -169,14 +169,12 @@ describe("sleep by request", () => {
   it("leaves nothing of an upload that it cuts, and says so", async () => {
     const room = newRoom();
     await exec(room, "true");
-    // Sent slowly, and no further than the answer (RFC 9112 9.5): of a body that goes on, workerd drops 64 KiB and then
-    // resets the connection, with what of the answer was not read yet.
-    let answered = false;
+    // Nothing is on its way while it is answered: the proxies of wrangler dev lose answers to bodies that still come.
+    let end = () => {};
     const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        if (answered) controller.close();
-        else controller.enqueue(new Uint8Array(1000));
+      start(controller) {
+        controller.enqueue(new Uint8Array(1000));
+        end = () => controller.close();
       },
     });
     const upload = fetch(`${origin()}${path(room)}/sandbox/files/workspace/big`, {
@@ -187,7 +185,7 @@ describe("sleep by request", () => {
     while ((await exec(room, "ls -A")).stdout === ""); // it has begun
     expect(await sleep(room)).toMatchObject({ status: "asleep" });
     const reply = await upload;
-    answered = true;
+    end();
     expect([reply.status, await reply.json()]).toEqual([
       503,
       expect.objectContaining({ error: expect.stringContaining("put to sleep") }),
