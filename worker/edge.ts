@@ -166,11 +166,12 @@ export class EdgeCore {
 /** Copies a decision out of the core's memory, where it stays only until the next call. */
 function readDecision(memory: WebAssembly.Memory, at: number): Decision {
   const words = new Uint32Array(memory.buffer, at, 8);
-  const [action, number = 0, headAt = 0, headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] =
-    words;
-  const head = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength));
+  const [action, number = 0, , headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] = words;
+  // Each decoding is a call out of V8: the note is directly before the head, and ASCII.
+  const text = decoder.decode(new Uint8Array(memory.buffer, noteAt, noteLength + headLength));
+  const note = readNote(text.slice(0, noteLength));
+  const head = text.slice(noteLength);
   const body = new Uint8Array(memory.buffer, bodyAt, bodyLength);
-  const note = readNote(decoder.decode(new Uint8Array(memory.buffer, noteAt, noteLength)));
   switch (action) {
     case 0:
       return { action: "answer", response: readAnswer(number, head, body), note };
