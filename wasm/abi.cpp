@@ -40,7 +40,8 @@
 ///
 /// The note is for the host's log: the pattern of the route, the id of the room, that of the execution and
 /// the code of the error that is answered, each a line, empty where there is none. edge_outcome, whose host
-/// has the others by then, tells the last alone.
+/// has the others by then, tells the last alone. It is ASCII, and directly before the head, so that a host
+/// can decode both at once.
 ///
 /// Every line ends in `\n`. A result, with all that it points to, is valid until the next call of any of the
 /// three. As memory may grow in every call, views of it must be made anew after each. The buffer is consumed
@@ -124,9 +125,8 @@ class Input {
 /// What lives from one call to the next.
 struct State {
   Input input;
-  std::string head;
+  std::string text;  ///< The note, and behind it the head.
   std::string body;
-  std::string note;
   EdgeResult result{};
 };
 
@@ -186,50 +186,50 @@ void append_lines(std::string& head, const Headers& headers) {
 /// Writes a decision into the state.
 class Writer {
  public:
-  explicit Writer(State& state) : state_(state) {
-    state.head.clear();
-    state.body = {};
-  }
+  /// The text of the state is the note.
+  explicit Writer(State& state) : state_(state), note_size_(state.text.size()) { state.body = {}; }
 
   void operator()(Answer&& answer) {
-    append_lines(state_.head, answer.headers);
+    append_lines(state_.text, answer.headers);
     state_.body = std::move(answer.body);
     finish(kEdgeAnswer, static_cast<std::size_t>(answer.status));
   }
   void operator()(ReadBody&& read) { finish(kEdgeReadBody, read.limit); }
   void operator()(Forward&& forward) {
-    state_.head.append(forward.sandbox).append("\n");
-    state_.head.append(forward.method).append(" ").append(forward.path).append("\n");
-    append_lines(state_.head, forward.headers);
-    if (!forward.reply_headers.empty()) state_.head += "\n";
-    append_lines(state_.head, forward.reply_headers);
+    state_.text.append(forward.sandbox).append("\n");
+    state_.text.append(forward.method).append(" ").append(forward.path).append("\n");
+    append_lines(state_.text, forward.headers);
+    if (!forward.reply_headers.empty()) state_.text += "\n";
+    append_lines(state_.text, forward.reply_headers);
     state_.body = std::move(forward.seed);
     finish(kEdgeForward, forward.base == Forward::Base::Callers ? 1 : 0);
   }
   void operator()(Ask&& ask) {
-    state_.head.append(ask.operation).append("\n").append(ask.sandbox).append("\n");
-    append_lines(state_.head, ask.arguments);
+    state_.text.append(ask.operation).append("\n").append(ask.sandbox).append("\n");
+    append_lines(state_.text, ask.arguments);
     state_.body = std::move(ask.fields);
     finish(kEdgeAsk, 0);
   }
   void operator()(Page&& page) {
-    state_.head.append(page.file).append("\n");
+    state_.text.append(page.file).append("\n");
     finish(kEdgePage, 0);
   }
 
  private:
   void finish(EdgeAction action, std::size_t status_or_limit) {
+    const std::string& text = state_.text;
     state_.result = {action,
                      status_or_limit,
-                     state_.head.data(),
-                     state_.head.size(),
+                     text.data() + note_size_,
+                     text.size() - note_size_,
                      state_.body.data(),
                      state_.body.size(),
-                     state_.note.data(),
-                     state_.note.size()};
+                     text.data(),
+                     note_size_};
   }
 
   State& state_;
+  std::size_t note_size_;
 };
 
 /// The two parts of an input; none if it is shorter than they.
@@ -250,7 +250,7 @@ void write_note(std::string& note, const Subject& subject, const Decision& decis
 
 /// The request was read out of the input, which is given back now that the decision is made.
 const EdgeResult* publish(Decision&& decision, const Subject& subject) {
-  write_note(state().note, subject, decision);
+  write_note(state().text, subject, decision);
   std::visit(Writer(state()), std::move(decision));
   state().input.consume();
   return &state().result;

@@ -9,6 +9,13 @@
 
 namespace roombox::edge {
 
+namespace {
+
+/// As many as most calls on the agent have, or more.
+constexpr std::size_t kUsualHeaders = 6;
+
+}  // namespace
+
 Decision refuse(const Call& call, const Error& error) {
   return error_answer(error, call.subject.dialect);
 }
@@ -28,8 +35,10 @@ std::optional<Decision> before_optional_json(const Call& call) {
 }
 
 Forward forward(const Call& call, std::string_view method, std::string path) {
-  Headers headers = {{std::string(agent_api::kSandboxHeader), call.subject.sandbox},
-                     {std::string(agent_api::kDialectHeader), std::string(name(call.subject.dialect))}};
+  Headers headers;
+  headers.reserve(kUsualHeaders);  // a list in braces would be copied
+  headers.emplace_back(agent_api::kSandboxHeader, call.subject.sandbox);
+  headers.emplace_back(agent_api::kDialectHeader, name(call.subject.dialect));
   if (!call.subject.execution.empty()) {
     headers.emplace_back(agent_api::kExecutionHeader, call.subject.execution);
   }

@@ -137,9 +137,8 @@ Subject::Matter matter_of(std::string_view pattern) {
 
 /// The names are empty where the pattern has none, or the path no valid one.
 Subject subject_at(const Place& place, Dialect dialect) {
-  const auto room = has_room(place.pattern) ? parse_room_id(place.path.room) : std::nullopt;
-  const auto execution =
-      has_execution(place.pattern) ? parse_execution_id(place.path.execution) : std::nullopt;
+  const auto room = place.path.room ? parse_room_id(*place.path.room) : std::nullopt;
+  const auto execution = place.path.execution ? parse_execution_id(*place.path.execution) : std::nullopt;
   return {dialect, room ? sandbox_name(*room) : std::string(), execution.value_or(""),
           matter_of(place.pattern), place.pattern};
 }
@@ -171,14 +170,15 @@ Decision decided(const Request& request, Subject& subject) {
   if (auto error = check_origin(request)) return refused(*error, dialect);
   if (!place) return not_found(dialect);
   if (is_preflight(request)) return answer_preflight(request, place->pattern);
-  if (has_room(place->pattern) && place->path.room.empty()) return room_required(dialect);
+  if (place->path.room && place->path.room->empty()) return room_required(dialect);
   const Route* const route = find_route(place->pattern, request.method);
   if (route == nullptr) return method_not_allowed(place->pattern, dialect);
-  const std::string_view room = subject.sandbox.empty() ? place->path.room : room_of(subject.sandbox);
+  const std::string_view room =
+      subject.sandbox.empty() ? place->path.room.value_or("") : room_of(subject.sandbox);
   if (auto error = check_access(request, route->scope, room)) return refused(*error, dialect);
-  if (has_room(place->pattern) && subject.sandbox.empty()) return invalid_room(dialect);
-  if (has_execution(place->pattern) && subject.execution.empty()) {
-    return error_answer(no_execution(place->path.execution), dialect);
+  if (place->path.room && subject.sandbox.empty()) return invalid_room(dialect);
+  if (place->path.execution && subject.execution.empty()) {
+    return error_answer(no_execution(*place->path.execution), dialect);
   }
   return route->decide({request, subject, place->path.port, place->path.rest});
 }

@@ -10,6 +10,7 @@ if(EMSCRIPTEN)
   target_link_options(edge PRIVATE --no-entry -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=${emscripten_max_memory}
                       -sTOTAL_STACK=${stack} -sFILESYSTEM=0 -Wl,--stack-first)
 else()
+  target_compile_options(edge PRIVATE -mbulk-memory) # without it, its memcpy would call itself
   target_link_options(edge PRIVATE -mexec-model=reactor -Wl,--stack-first -Wl,-z,stack-size=${stack}
                       -Wl,--max-memory=${max_memory} -Wl,--strip-all)
 endif()

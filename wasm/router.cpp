@@ -24,13 +24,25 @@ bool is_room(std::string_view segment) {
 /// Behind a URL's scheme.
 constexpr std::string_view kScheme = "://";
 
+/// Whether a path ends before a byte.
+bool ends_path(char byte) {
+  return byte == '?' || byte == '#';
+}
+
+/// Where the first such byte is, or the text's end. find_first_of searches its set anew for each byte.
+template <typename Predicate>
+std::size_t find_first(std::string_view text, Predicate is_it) {
+  return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), is_it) - text.begin());
+}
+
 /// What follows a URL's origin.
 std::string_view without_origin(std::string_view url) {
+  const auto ends_origin = [](char byte) { return byte == '/' || ends_path(byte); };
   if (url.starts_with('/')) return url;
-  const std::size_t scheme = url.find_first_of(":/?#");
-  if (scheme == std::string_view::npos || !url.substr(scheme).starts_with(kScheme)) return {};
+  const std::size_t scheme = find_first(url, [&](char byte) { return byte == ':' || ends_origin(byte); });
+  if (!url.substr(scheme).starts_with(kScheme)) return {};
   url.remove_prefix(scheme + kScheme.size());
-  return url.substr(std::min(url.find_first_of("/?#"), url.size()));
+  return url.substr(find_first(url, ends_origin));
 }
 
 /// The query of a URL; none where it has no question mark.
@@ -45,7 +57,7 @@ std::optional<std::string_view> find_query(std::string_view url) {
 
 std::string_view path_of(std::string_view url) {
   url = without_origin(url);
-  return url.substr(0, url.find_first_of("?#"));
+  return url.substr(0, find_first(url, ends_path));
 }
 
 std::string_view query_of(std::string_view url) {
@@ -89,9 +101,8 @@ std::optional<std::string_view> parameter(std::string_view query, std::string_vi
 }
 
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path) {
-  const bool open = pattern.ends_with(kRest);
-  const std::ptrdiff_t more = slashes(path) - slashes(pattern);
-  if (more < 0 || (more > 0 && !open)) return std::nullopt;
+  const std::string_view whole_pattern = pattern;
+  const std::string_view whole_path = path;
   PathMatch found;
   while (!pattern.empty() || !path.empty()) {
     const std::string_view expected = take_until(pattern, '/');
@@ -110,17 +121,10 @@ std::optional<PathMatch> match(std::string_view pattern, std::string_view path) 
       return std::nullopt;
     }
   }
+  // Segments that are not there looked like empty ones. Most patterns are refused before that is counted.
+  const std::ptrdiff_t more = slashes(whole_path) - slashes(whole_pattern);
+  if (more < 0 || (more > 0 && !whole_pattern.ends_with(kRest))) return std::nullopt;
   return found;
-}
-
-bool has_room(std::string_view pattern) {
-  return std::any_of(kRooms.begin(), kRooms.end(), [pattern](std::string_view name) {
-    return pattern.find(name) != std::string_view::npos;
-  });
-}
-
-bool has_execution(std::string_view pattern) {
-  return pattern.find(kExecution) != std::string_view::npos;
 }
 
 }  // namespace roombox::edge

@@ -30,22 +30,17 @@ std::string query_without(std::string_view url, std::string_view name);
 /// where it has no `=`.
 std::optional<std::string_view> parameter(std::string_view query, std::string_view name);
 
-/// What a path has in the places of a pattern's names in braces, still encoded.
+/// What a path has in the places of a pattern's names in braces, still encoded; none where there is no such
+/// name.
 struct PathMatch {
-  std::string_view room;       ///< Of `{roomID}`, or of `{id}`, as v1 calls it; empty where there is none.
-  std::string_view execution;  ///< Of `{executionID}`, likewise.
-  std::string_view port;       ///< Of `{port}`, likewise.
+  std::optional<std::string_view> room;       ///< Of `{roomID}`, or of `{id}`, as v1 calls it.
+  std::optional<std::string_view> execution;  ///< Of `{executionID}`.
+  std::string_view port;                      ///< Of `{port}`, empty too where there is none.
   std::optional<std::string_view> rest;  ///< Of `{path}`: all that is left of the path, with its slashes.
 };
 
 /// Whether a path is of a pattern: the same segments between slashes, where a name in braces stands for any
 /// one segment, an empty one too, and `{path}` at the end for any number of them.
 std::optional<PathMatch> match(std::string_view pattern, std::string_view path);
-
-/// Whether a pattern names a room.
-bool has_room(std::string_view pattern);
-
-/// Whether a pattern names an execution.
-bool has_execution(std::string_view pattern);
 
 }  // namespace roombox::edge

@@ -1,5 +1,5 @@
-/// What the libraries call of a host, answered without one, so that the module imports nothing. Only the
-/// module that ships links this; the tests as Wasm have a host.
+/// What the libraries call of a host, answered without one, so that the module imports nothing; and copying,
+/// by what WebAssembly has for it. Only the module that ships links this; the tests as Wasm have a host.
 
 #include <cstddef>
 
@@ -17,15 +17,22 @@ extern "C" {
   __builtin_trap();
 }  // and since
 
-// nlohmann/json alone formats with it, for error texts that we replace by our own; the real one brings all of
-// stdio.
-int snprintf(char* text, std::size_t size, const char*, ...) {
-  if (size > 0) *text = '\0';
-  return 0;
-}
-
 // Emscripten tells its host that memory grew; ours makes its views anew after each call.
 void emscripten_notify_memory_growth(std::size_t) {}
+
+// One instruction each, at which engines do what native code does. The libraries' own go word by word, for
+// engines that lack it. (Emscripten's libraries have it themselves.)
+#ifdef __wasm_bulk_memory__
+void* memcpy(void* to, const void* from, std::size_t size) {
+  return __builtin_memcpy(to, from, size);
+}
+void* memmove(void* to, const void* from, std::size_t size) {
+  return __builtin_memmove(to, from, size);
+}
+void* memset(void* to, int byte, std::size_t size) {
+  return __builtin_memset(to, byte, size);
+}
+#endif
 }
 
 _LIBCPP_BEGIN_NAMESPACE_STD

@@ -128,34 +128,32 @@ export class EdgeCore {
 
   /** Throws what the module traps with; the next call gets a fresh instance. */
   decide(head: string, body?: Uint8Array): Decision {
-    return this.#call(head, body, (core, headLength) =>
-      readDecision(core.memory, core.edge_decide(headLength, body ? body.byteLength : NO_BODY)),
-    );
+    return this.#call(head, body, (core, headLength) => core.edge_decide(headLength, body ? body.byteLength : NO_BODY));
   }
 
   /** The answer to a request of which this became. Throws as `decide` does. */
   outcome(head: string, { name, fields }: Outcome): Answer & { note: Note } {
     const line = encoder.encode(`${name}\n`);
     const outcome = fields ? concat(line, fields) : line;
-    const decision = this.#call(head, outcome, (core, headLength) =>
-      readDecision(core.memory, core.edge_outcome(headLength, outcome.byteLength)),
-    );
+    const decision = this.#call(head, outcome, (core, headLength) => core.edge_outcome(headLength, outcome.byteLength));
     if (decision.action !== "answer") throw new Error(`the core does not answer the outcome ${name}`);
     return decision;
   }
 
-  #call(head: string, tail: Uint8Array | undefined, call: (core: EdgeExports, headLength: number) => Decision) {
+  #call(head: string, tail: Uint8Array | undefined, call: (core: EdgeExports, headLength: number) => number) {
     this.#exports ??= this.#instantiate();
     const core = this.#exports;
     try {
-      const capacity = head.length * 3; // UTF-8 bytes of a UTF-16 unit, at most
-      const input = core.edge_input(capacity + (tail?.byteLength ?? 0));
-      if (input === 0) throw new Error("the core has no memory for a request of this size");
-      const { written } = encoder.encodeInto(head, new Uint8Array(core.memory.buffer, input, capacity));
-      if (tail) new Uint8Array(core.memory.buffer).set(tail, input + written);
-      const decision = call(core, written);
-      if (core.memory.buffer.byteLength > KEEP_BELOW_BYTES) this.#exports = undefined;
-      return decision;
+      const size = head.length * 3 + (tail?.byteLength ?? 0); // a UTF-16 unit has at most 3 bytes of UTF-8
+      const at = core.edge_input(size);
+      if (at === 0) throw new Error("the core has no memory for a request of this size");
+      const input = new Uint8Array(core.memory.buffer, at, size);
+      const { written } = encoder.encodeInto(head, input);
+      if (tail) input.set(tail, written);
+      const result = call(core, written);
+      const { buffer } = core.memory; // anew: the call may have made it grow
+      if (buffer.byteLength > KEEP_BELOW_BYTES) this.#exports = undefined;
+      return readDecision(buffer, result);
     } catch (trap) {
       this.#exports = undefined;
       throw trap;
@@ -164,13 +162,14 @@ export class EdgeCore {
 }
 
 /** Copies a decision out of the core's memory, where it stays only until the next call. */
-function readDecision(memory: WebAssembly.Memory, at: number): Decision {
-  const words = new Uint32Array(memory.buffer, at, 8);
-  const [action, number = 0, headAt = 0, headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] =
-    words;
-  const head = decoder.decode(new Uint8Array(memory.buffer, headAt, headLength));
-  const body = new Uint8Array(memory.buffer, bodyAt, bodyLength);
-  const note = readNote(decoder.decode(new Uint8Array(memory.buffer, noteAt, noteLength)));
+function readDecision(memory: ArrayBuffer, at: number): Decision {
+  const words = new Uint32Array(memory, at, 8);
+  const [action, number = 0, , headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] = words;
+  // Each decoding is a call out of V8: the note is directly before the head, and ASCII.
+  const text = decoder.decode(new Uint8Array(memory, noteAt, noteLength + headLength));
+  const note = readNote(text.slice(0, noteLength));
+  const head = text.slice(noteLength);
+  const body = new Uint8Array(memory, bodyAt, bodyLength);
   switch (action) {
     case 0:
       return { action: "answer", response: readAnswer(number, head, body), note };
@@ -182,7 +181,7 @@ function readDecision(memory: WebAssembly.Memory, at: number): Decision {
       const [method = "", path = ""] = requestLine.split(" ");
       const seed = new Uint8Array(body); // a copy
       const ours = headers.filter(Boolean).map(splitHeader);
-      const replyHeaders = reply.split("\n").filter(Boolean).map(splitHeader);
+      const replyHeaders = reply === "" ? [] : reply.split("\n").filter(Boolean).map(splitHeader);
       return {
         action: "forward",
         sandbox,

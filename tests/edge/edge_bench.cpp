@@ -55,30 +55,43 @@ void forward_large(benchmark::State& state) {
 }
 BENCHMARK(forward_large)->RangeMultiplier(10)->Range(1'000, 1'000'000)->Complexity(benchmark::oN);
 
+std::string repeated(std::string_view text, std::size_t size) {
+  std::string out;
+  while (out.size() < size) out += text;
+  return out;
+}
+
+/// What does not stand for itself in JSON's strings: an escape in each line, and characters of several bytes.
+void forward_script(benchmark::State& state, std::string_view line) {
+  decide_on<Forward>(state, "{\"cmd\":\"" + repeated(line, 100'000) + "\"}");
+}
+BENCHMARK_CAPTURE(forward_script, lines, "npm run build && npm test\\n");
+BENCHMARK_CAPTURE(forward_script, russian, "Привет, мир! ");
+BENCHMARK_CAPTURE(forward_script, japanese, "実行環境");
+
 /// 64 KiB, as a pipe gives it to the agent's stream.
 constexpr std::size_t kChunk = 64u << 10;
 
-std::string repeated(std::string_view line) {
-  std::string text;
-  while (text.size() < kChunk) text += line;
+std::string chunk_of(std::string_view line) {
+  std::string text = repeated(line, kChunk);
   text.resize(kChunk);
   return text;
 }
 
 std::string ascii_lines() {
-  return repeated("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of a listing, as ls prints it\n");
+  return chunk_of("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of a listing, as ls prints it\n");
 }
 
 std::string quoted_lines() {
-  return repeated("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of \"output\" with Ã©\n");
+  return chunk_of("drwxr-xr-x 10 user user 4096 Nov 29 15:37 a line of \"output\" with Ã©\n");
 }
 
 std::string one_letter_lines() {
-  return repeated("y\n");
+  return chunk_of("y\n");
 }
 
 std::string utf8_text() {
-  return repeated("Größe und Straße – 実行環境の出力は文字列です。 Привет, мир! 😀\n");
+  return chunk_of("Größe und Straße – 実行環境の出力は文字列です。 Привет, мир! 😀\n");
 }
 
 std::string random_bytes() {

@@ -131,9 +131,12 @@ TEST(Match, TakesAPort) {
   EXPECT_FALSE(alone->rest);
 }
 
-TEST(HasRoom, SaysWhetherAPatternNamesOne) {
-  EXPECT_TRUE(has_room("/api/rooms/{roomID}"));
-  EXPECT_FALSE(has_room("/health"));
+TEST(Match, HasWhatThePatternNames) {
+  constexpr std::string_view kPattern = "/api/rooms/{roomID}/sandbox/executions/{executionID}";
+  EXPECT_EQ(match(kPattern, "/api/rooms/r/sandbox/executions/exec_1")->execution, "exec_1");
+  EXPECT_EQ(match(kPattern, "/api/rooms//sandbox/executions/")->execution, "");
+  EXPECT_FALSE(match("/api/rooms/{roomID}", "/api/rooms/r")->execution);
+  EXPECT_FALSE(match("/health", "/health")->room);
 }
 
 }  // namespace

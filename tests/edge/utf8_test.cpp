@@ -33,6 +33,26 @@ TEST(IncompleteTail, CountsTheBytesOfACutCharacter) {
   for (const Case& c : kCases) EXPECT_EQ(incomplete_tail(c.text), c.tail) << c.text;
 }
 
+TEST(Append, WritesCharactersOfEachLength) {
+  std::string out;
+  for (const char32_t code :
+       {U'\0', U'a', U'\x7F', U'\x80', U'é', U'\x7FF', U'\x800', U'€', U'\uFFFF', U'😀'}) {
+    append(out, code);
+  }
+  using namespace std::string_view_literals;
+  EXPECT_EQ(out, "\0a\x7F\xC2\x80é\xDF\xBF\xE0\xA0\x80€\xEF\xBF\xBF😀"sv);
+}
+
+TEST(BeyondAscii, EndsAtAsciiAndAtWhatIsNoCharacter) {
+  EXPECT_EQ(beyond_ascii(""), 0u);
+  EXPECT_EQ(beyond_ascii("aé"), 0u);
+  EXPECT_EQ(beyond_ascii("é€😀a"), 9u);
+  EXPECT_EQ(beyond_ascii("é€😀"), 9u);
+  EXPECT_EQ(beyond_ascii("é\x80"), 2u);
+  EXPECT_EQ(beyond_ascii("é\xF0\x9F\x98"), 2u);
+  EXPECT_EQ(beyond_ascii("é\xED\xA0\x80 and more"), 2u);
+}
+
 TEST(Prefix, EndsBetweenCharacters) {
   EXPECT_EQ(prefix("abc", 3), "abc");
   EXPECT_EQ(prefix("abc", 2), "ab");

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <cstdlib>
 
+#include "wasm/protocol/json_block.h"
 #include "wasm/protocol/limits.h"
 #include "wasm/protocol/messages.h"
 #include "wasm/protocol/utf8.h"
@@ -13,198 +14,349 @@
 namespace roombox {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-/// Walks over the bytes for the parser, which takes NUL for the end of its input and would accept what
-/// follows it unread: so NUL is shown as another control character, which is nowhere allowed either.
-class ByteIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
+bool is_blank(char byte) {
+  return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
 
-  explicit ByteIterator(const char* at) : at_(at) {}
-  char operator*() const { return *at_ == '\0' ? '\x01' : *at_; }
-  ByteIterator& operator++() {
-    ++at_;
-    return *this;
-  }
-  ByteIterator operator++(int) { return ByteIterator(at_++); }
-  bool operator==(const ByteIterator& other) const { return at_ == other.at_; }
-  bool operator!=(const ByteIterator& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-};
-
-/// The parser's events, passed on to a handler as long as the document is within bounds.
-class Events {
- public:
-  enum class Fault { None, Syntax, Range, Depth };
-
-  explicit Events(JsonHandler& handler) : handler_(handler) {}
-
-  Fault fault() const { return fault_; }
-  /// Of the last byte that the parser read when it met the fault.
-  std::size_t position() const { return position_; }
-
-  // What nlohmann::json calls; a `false` ends the parse.
-  bool null() { return pass({JsonKind::Null}); }
-  bool boolean(bool value) { return pass({JsonKind::Boolean, 0, nullptr, value}); }
-  bool number_integer(std::int64_t value) { return pass({JsonKind::Number, static_cast<double>(value)}); }
-  bool number_unsigned(std::uint64_t value) { return pass({JsonKind::Number, static_cast<double>(value)}); }
-  bool number_float(double value, const std::string&) { return pass({JsonKind::Number, value}); }
-  bool string(std::string& value) { return pass({JsonKind::String, 0, &value}); }
-  bool binary(nlohmann::json::binary_t&) { return false; }  // not in JSON
-  bool start_object(std::size_t) { return open(JsonKind::Object); }
-  bool start_array(std::size_t) { return open(JsonKind::Array); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-  bool key(std::string& name) {
-    handler_.key(name);
-    return true;
-  }
-  bool parse_error(std::size_t bytes_read, const std::string&, const nlohmann::detail::exception& error) {
-    constexpr int kOutOfRange = 406;
-    fault_ = error.id == kOutOfRange ? Fault::Range : Fault::Syntax;
-    position_ = bytes_read == 0 ? 0 : bytes_read - 1;
-    return false;
-  }
-
- private:
-  bool pass(const JsonValue& value) {
-    handler_.value(value);
-    return true;
-  }
-  bool open(JsonKind kind) {
-    if (++depth_ > limits::kJsonDepth) {
-      fault_ = Fault::Depth;
-      return false;
-    }
-    return pass({kind});
-  }
-  bool close() {
-    --depth_;
-    handler_.close();
-    return true;
-  }
-
-  JsonHandler& handler_;
-  std::size_t depth_ = 0;
-  Fault fault_ = Fault::None;
-  std::size_t position_ = 0;
-};
-
-/// How a position lies to the strings of a document.
-struct StringContext {
-  std::size_t start = kNone;   ///< The opening quote of the string that the position is in.
-  std::size_t escape = kNone;  ///< The last escape that began in it before the position.
-};
-
-/// Precondition: up to `at`, strings are well-formed. Walks over what was read before, so for errors only.
-StringContext string_context(std::string_view text, std::size_t at) {
-  StringContext context;
-  for (std::size_t index = 0; index < at; ++index) {
-    if (text[index] == '"') {
-      context = {context.start == kNone ? index : kNone, kNone};
-    } else if (text[index] == '\\' && context.start != kNone) {
-      context.escape = index;
-      index += text.substr(index + 1, 1) == "u" ? 5 : 1;
-    }
-  }
-  return context;
+bool is_control(char byte) {
+  return static_cast<std::uint8_t>(byte) < 0x20;
 }
 
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
 
-bool is_hex(char byte) {
-  return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+/// 0–15, or -1 for what is no hexadecimal digit.
+int hex_value(char byte) {
+  if (is_digit(byte)) return byte - '0';
+  const int letter = (byte | 0x20) - 'a';
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
 }
 
-/// Whether the escape is `\uD800` to `\uDFFF`.
-bool is_surrogate(std::string_view text, std::size_t escape) {
-  const std::string_view digits = text.substr(escape).substr(0, 4);
-  return digits.size() == 4 && digits[1] == 'u' && (digits[2] | 0x20) == 'd' && digits[3] >= '8';
+/// Units of UTF-16 that are a character only together, a high one first.
+bool is_high_surrogate(unsigned unit) {
+  return unit >= 0xD800 && unit < 0xDC00;
+}
+bool is_low_surrogate(unsigned unit) {
+  return unit >= 0xDC00 && unit < 0xE000;
 }
 
-struct Fault {
-  std::size_t position;
-  std::string reason;
+/// How many bytes a text has before the first that does not stand for itself in a string.
+std::size_t plain_length(std::string_view text) {
+  std::size_t length = 0;
+  for (; text.size() - length >= kBlock; length += kBlock) {
+    const std::size_t plain = scan_block(text.data() + length).plain;
+    if (plain < kBlock) return length + plain;
+  }
+  std::array<char, kBlock> rest{};  // ended by a NUL, which does not stand for itself
+  text.copy(rest.data(), kBlock, length);
+  return length + scan_block(rest.data()).plain;
+}
+
+/// Precondition: it is written as JSON writes numbers. Infinite if it is too large.
+double number_of(std::string_view token) {
+  constexpr std::size_t kInteger = 18;  // so many digits fit into 64 bits
+  const bool is_negative = token.front() == '-';
+  const std::string_view digits = token.substr(is_negative ? 1 : 0);
+  if (digits.size() > kInteger || !std::all_of(digits.begin(), digits.end(), is_digit)) {
+    return std::strtod(std::string(token).c_str(), nullptr);  // of a copy, which ends where the token does
+  }
+  std::int64_t value = 0;
+  for (const char digit : digits) value = value * 10 + (digit - '0');
+  return static_cast<double>(is_negative ? -value : value);
+}
+
+/// Reads token by token. Every step is false where the document ends to be JSON; `fault()` then says why.
+class Reader {
+ public:
+  Reader(std::string_view text, JsonHandler& handler) : text_(text), handler_(handler) {}
+
+  bool read();
+  std::string&& fault() { return std::move(fault_); }
+
+ private:
+  /// What comes next.
+  enum class Place { Value, FirstValue, Name, FirstName, Colon, More, End };
+
+  bool at_end() const { return at_ == text_.size(); }
+
+  // Steps over text.
+  bool next();
+  bool literal(std::string_view word);
+  bool number();
+  bool digits();
+  bool string();
+  void characters();
+  bool misplaced();
+  bool escape();
+  std::optional<unsigned> escaped_unit();
+  std::optional<unsigned> hex_unit(std::size_t escape);
+
+  // Steps through the grammar.
+  bool take();
+  bool take_value();
+  bool take_name();
+  bool take_more();
+  bool open(JsonKind kind, char close, Place inside);
+  bool close();
+  bool pass(const JsonValue& value);
+
+  bool fail(std::size_t position, std::string_view reason);
+  bool unexpected(std::size_t position);
+  bool unexpected_token();
+
+  std::string_view text_;
+  JsonHandler& handler_;
+  std::size_t at_ = 0;     ///< The next byte.
+  std::size_t start_ = 0;  ///< The first byte of the token.
+  char token_ = '\0';      ///< That byte, which says what token it is; NUL at the end of the text.
+  std::string string_;     ///< What it stands for, if it is a string.
+  Place place_ = Place::Value;
+  std::array<char, limits::kJsonDepth> open_{};  ///< The brackets that are to come, the next one last.
+  std::size_t depth_ = 0;                        ///< Of them.
+  std::string fault_;
 };
 
-/// A fault at `at`, in or directly behind an escape; no reason if the escape is not at fault.
-Fault escape_fault(std::string_view text, std::size_t at, std::size_t escape) {
-  const std::size_t offset = at - escape;
-  const bool unicode = text.substr(escape + 1, 1) == "u";
-  if (unicode && offset >= 2 && offset <= 5 && !is_hex(text[at])) {
-    return {escape, std::string(messages::kBadHex)};
-  }
-  // A low half alone is refused at its last digit, a high one at the byte after it, or anywhere in the escape
-  // after it that is not its low half.
-  if (unicode && (offset == 5 || (offset == 6 && is_surrogate(text, escape)))) {
-    return {escape, std::string(messages::kLoneSurrogate)};
-  }
-  if (offset == 1) {
-    constexpr std::string_view kEscapes = "\"\\/bfnrtu";
-    const bool known = kEscapes.find(text[at]) != kNone;
-    return {escape, std::string(known ? messages::kLoneSurrogate : messages::kBadEscape)};
-  }
-  return {at, {}};
+bool Reader::read() {
+  if (text_.starts_with(kByteOrderMark.front()) && !literal(kByteOrderMark)) return false;
+  do {
+    if (!next() || !take()) return false;
+  } while (token_ != '\0');
+  return true;
 }
 
-Fault string_fault(std::string_view text, std::size_t at, const StringContext& context) {
-  if (at >= text.size()) return {context.start, std::string(messages::kOpenString)};
-  if (context.escape != kNone) {
-    Fault fault = escape_fault(text, at, context.escape);
-    if (!fault.reason.empty()) return fault;
+bool Reader::next() {
+  while (!at_end() && is_blank(text_[at_])) ++at_;
+  start_ = at_;
+  token_ = at_end() ? '\0' : text_[at_];
+  if (at_end()) return true;
+  switch (token_) {
+    case '{':
+    case '}':
+    case '[':
+    case ']':
+    case ':':
+    case ',':
+      ++at_;
+      return true;
+    case '"':
+      return string();
+    case 't':
+      return literal("true");
+    case 'f':
+      return literal("false");
+    case 'n':
+      return literal("null");
+    default:
+      return is_digit(token_) || token_ == '-' ? number() : unexpected(at_);
   }
-  const std::size_t cut = utf8::incomplete_tail(text.substr(context.start, at - context.start));
-  if (cut > 0) return {at - cut, std::string(messages::kBadUtf8)};
-  if (text[at] == '"') return {context.start, std::string(messages::kUnexpectedString)};
-  const bool control = static_cast<std::uint8_t>(text[at]) < 0x20;
-  return {at, std::string(control ? messages::kControlCharacter : messages::kBadUtf8)};
 }
 
-/// The start of the number or literal that ends at `at`; the parser reads to its end before it refuses it.
-std::size_t token_start(std::string_view text, std::size_t at) {
-  constexpr std::string_view kNumber = "0123456789+-.eE";
-  constexpr std::array<std::string_view, 3> kLiterals = {"true", "false", "null"};
-  const std::string_view read = text.substr(0, at + 1);
-  for (std::string_view literal : kLiterals) {
-    if (read.ends_with(literal)) return read.size() - literal.size();
+bool Reader::literal(std::string_view word) {
+  for (const char byte : word) {
+    if (at_end() || text_[at_] != byte) return unexpected(at_);
+    ++at_;
   }
-  if (!is_digit(text[at])) return at;
-  std::size_t start = at;
-  while (start > 0 && kNumber.find(text[start - 1]) != kNone) --start;
-  const std::size_t zero = text[start] == '-' ? start + 1 : start;
-  const bool stops_at_zero = text[zero] == '0' && zero < at && is_digit(text[zero + 1]);
-  return stops_at_zero ? zero + 1 : start;  // 012 is 0 and, unexpectedly, 12
+  return true;
 }
 
-Fault token_fault(std::string_view text, std::size_t at) {
-  if (text.empty()) return {0, std::string(messages::kEmptyBody)};
-  if (at >= text.size()) return {text.size(), std::string(messages::kUnexpectedEnd)};
-  at = token_start(text, at);
-  const auto byte = static_cast<std::uint8_t>(text[at]);
+bool Reader::number() {
+  const auto skip = [this](std::string_view any) {
+    const bool found = !at_end() && any.find(text_[at_]) != std::string_view::npos;
+    at_ += found ? 1 : 0;
+    return found;
+  };
+  skip("-");
+  if (!skip("0") && !digits()) return false;
+  if (skip(".") && !digits()) return false;
+  if (!skip("eE")) return true;
+  skip("+-");
+  return digits();
+}
+
+/// One or more.
+bool Reader::digits() {
+  if (at_end() || !is_digit(text_[at_])) return unexpected(at_);
+  while (!at_end() && is_digit(text_[at_])) ++at_;
+  return true;
+}
+
+bool Reader::string() {
+  string_.clear();
+  ++at_;
+  for (;;) {
+    characters();
+    if (at_end() || (text_[at_] != '"' && text_[at_] != '\\')) return misplaced();
+    if (text_[at_] == '"') break;
+    if (!escape()) return false;
+  }
+  ++at_;
+  return true;
+}
+
+/// Those that stand for themselves, if any do.
+void Reader::characters() {
+  const std::size_t start = at_;
+  for (std::size_t beyond = 1; beyond > 0; at_ += beyond) {
+    at_ += plain_length(text_.substr(at_));
+    beyond = utf8::beyond_ascii(text_.substr(at_));
+  }
+  string_.append(text_, start, at_ - start);
+}
+
+/// Of the byte there, or of the end, which no string has.
+bool Reader::misplaced() {
+  if (at_end()) return fail(start_, messages::kOpenString);
+  if (is_control(text_[at_])) return fail(at_, messages::kControlCharacter);
+  const bool is_cut = utf8::first_sequence(text_.substr(at_)).kind == utf8::Sequence::Kind::Incomplete;
+  return is_cut ? fail(start_, messages::kOpenString) : fail(at_, messages::kBadUtf8);
+}
+
+/// One, or the two that make a character.
+bool Reader::escape() {
+  std::size_t start = at_;
+  auto unit = escaped_unit();
+  if (!unit) return false;
+  if (is_high_surrogate(*unit)) {
+    if (at_end()) return fail(start_, messages::kOpenString);
+    if (text_[at_] != '\\') return fail(start, messages::kLoneSurrogate);
+    start = at_;
+    const auto low = escaped_unit();
+    if (!low) return false;
+    if (!is_low_surrogate(*low)) return fail(start, messages::kLoneSurrogate);
+    unit = 0x10000 + ((*unit - 0xD800) << 10) + (*low - 0xDC00);
+  } else if (is_low_surrogate(*unit)) {
+    return fail(start, messages::kLoneSurrogate);
+  }
+  utf8::append(string_, *unit);
+  return true;
+}
+
+/// Of UTF-16: what one escape stands for.
+std::optional<unsigned> Reader::escaped_unit() {
+  constexpr std::string_view kEscapes = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  const std::size_t start = at_++;
+  if (at_end()) return fail(start_, messages::kOpenString), std::nullopt;
+  const char byte = text_[at_++];
+  if (byte == 'u') return hex_unit(start);
+  const std::size_t known = kEscapes.find(byte);
+  if (known == std::string_view::npos) return fail(start, messages::kBadEscape), std::nullopt;
+  return static_cast<unsigned>(kMeanings[known]);
+}
+
+std::optional<unsigned> Reader::hex_unit(std::size_t escape) {
+  unsigned unit = 0;
+  for (const std::size_t end = at_ + 4; at_ < end; ++at_) {
+    if (at_end()) return fail(start_, messages::kOpenString), std::nullopt;
+    const int digit = hex_value(text_[at_]);
+    if (digit < 0) return fail(escape, messages::kBadHex), std::nullopt;
+    unit = unit << 4 | static_cast<unsigned>(digit);
+  }
+  return unit;
+}
+
+bool Reader::take() {
+  switch (place_) {
+    case Place::FirstValue:
+      return token_ == ']' ? close() : take_value();
+    case Place::Value:
+      return take_value();
+    case Place::FirstName:
+      return token_ == '}' ? close() : take_name();
+    case Place::Name:
+      return take_name();
+    case Place::Colon:
+      place_ = Place::Value;
+      return token_ == ':' || unexpected_token();
+    case Place::More:
+      return take_more();
+    case Place::End:
+      return token_ == '\0' || unexpected_token();
+  }
+  return false;
+}
+
+bool Reader::take_value() {
+  switch (token_) {
+    case '{':
+      return open(JsonKind::Object, '}', Place::FirstName);
+    case '[':
+      return open(JsonKind::Array, ']', Place::FirstValue);
+    case '"':
+      return pass({JsonKind::String, 0, &string_});
+    case 't':
+    case 'f':
+      return pass({JsonKind::Boolean, 0, nullptr, token_ == 't'});
+    case 'n':
+      return pass({JsonKind::Null});
+    default:
+      break;
+  }
+  if (!is_digit(token_) && token_ != '-') return unexpected_token();
+  const double number = number_of(text_.substr(start_, at_ - start_));
+  return std::isfinite(number) ? pass({JsonKind::Number, number}) : fail(start_, messages::kHugeNumber);
+}
+
+bool Reader::take_name() {
+  if (token_ != '"') return unexpected_token();
+  handler_.key(string_);
+  place_ = Place::Colon;
+  return true;
+}
+
+bool Reader::take_more() {
+  const char bracket = open_[depth_ - 1];
+  if (token_ == bracket) return close();
+  place_ = bracket == '}' ? Place::Name : Place::Value;
+  return token_ == ',' || unexpected_token();
+}
+
+bool Reader::open(JsonKind kind, char close, Place inside) {
+  if (depth_ == open_.size()) {
+    fault_ = messages::fill(messages::kTooDeep, {std::to_string(limits::kJsonDepth)});
+    return false;
+  }
+  open_[depth_++] = close;
+  place_ = inside;
+  handler_.value({kind});
+  return true;
+}
+
+bool Reader::close() {
+  place_ = --depth_ == 0 ? Place::End : Place::More;
+  handler_.close();
+  return true;
+}
+
+bool Reader::pass(const JsonValue& value) {
+  place_ = depth_ == 0 ? Place::End : Place::More;
+  handler_.value(value);
+  return true;
+}
+
+bool Reader::fail(std::size_t position, std::string_view reason) {
+  fault_ = messages::fill(messages::kInvalidJson, {std::to_string(position), reason});
+  return false;
+}
+
+/// Of the byte there, or of the end.
+bool Reader::unexpected(std::size_t position) {
+  if (text_.empty()) return fail(0, messages::kEmptyBody);
+  if (position == text_.size()) return fail(position, messages::kUnexpectedEnd);
+  const auto byte = static_cast<std::uint8_t>(text_[position]);
   if (byte > 0x20 && byte < 0x7F) {
-    return {at, messages::fill(messages::kUnexpectedCharacter, {text.substr(at, 1)})};
+    return fail(position, messages::fill(messages::kUnexpectedCharacter, {text_.substr(position, 1)}));
   }
   constexpr std::string_view kHex = "0123456789abcdef";
-  return {at,
-          messages::fill(messages::kUnexpectedByte, {kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1)})};
+  return fail(position, messages::fill(messages::kUnexpectedByte,
+                                       {kHex.substr(byte >> 4, 1), kHex.substr(byte & 15, 1)}));
 }
 
-Fault find_fault(std::string_view text, const Events& events) {
-  const std::size_t at = events.position();
-  if (events.fault() == Events::Fault::Range) {
-    return {token_start(text, std::min(at, text.size() - 1)), std::string(messages::kHugeNumber)};
-  }
-  const StringContext context = string_context(text, std::min(at, text.size()));
-  return context.start == kNone ? token_fault(text, at) : string_fault(text, at, context);
+bool Reader::unexpected_token() {
+  return token_ == '"' ? fail(start_, messages::kUnexpectedString) : unexpected(start_);
 }
 
 }  // namespace
@@ -216,15 +368,9 @@ std::string_view name(JsonKind kind) {
 }
 
 std::optional<std::string> read_json(std::string_view text, JsonHandler& handler) {
-  Events events(handler);
-  const ByteIterator begin(text.data());
-  const ByteIterator end(text.data() + text.size());
-  if (nlohmann::json::sax_parse(begin, end, &events)) return std::nullopt;
-  if (events.fault() == Events::Fault::Depth) {
-    return messages::fill(messages::kTooDeep, {std::to_string(limits::kJsonDepth)});
-  }
-  const Fault fault = find_fault(text, events);
-  return messages::fill(messages::kInvalidJson, {std::to_string(fault.position), fault.reason});
+  Reader reader(text, handler);
+  if (reader.read()) return std::nullopt;
+  return reader.fault();
 }
 
 }  // namespace roombox

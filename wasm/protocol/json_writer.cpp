@@ -1,18 +1,12 @@
 #include "wasm/protocol/json_writer.h"
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cstring>
 
 #include "wasm/protocol/base64.h"
+#include "wasm/protocol/json_block.h"
 #include "wasm/protocol/utf8.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#elif defined(__ARM_NEON) && defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 namespace roombox {
 namespace {
@@ -55,104 +49,6 @@ std::size_t written_size(char byte) {
   return static_cast<std::size_t>(kWritten[static_cast<std::uint8_t>(byte)].size);
 }
 
-constexpr std::size_t kBlock = 16;
-
-/// What a block of text consists of.
-struct Block {
-  std::size_t plain;  ///< Bytes before the first that does not stand for itself; kBlock if there is none.
-  bool dense;         ///< Probably there are three such bytes or more.
-  bool ascii;         ///< All are ASCII.
-};
-
-/// Of a mask that has a bit set for each byte: whether there are three or more.
-template <typename Mask>
-constexpr bool has_three(Mask mask) {
-  mask &= mask - 1;
-  return (mask & (mask - 1)) != 0;
-}
-
-#if defined(__SSE2__)
-
-/// Copies a block and says what is in it.
-inline Block copy_block(const char* from, char* to) {
-  const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
-  const __m128i low = _mm_cmplt_epi8(block, _mm_set1_epi8(0x20));  // signed: and all that are no ASCII
-  const __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
-  const __m128i backslash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
-  const __m128i special = _mm_or_si128(low, _mm_or_si128(quote, backslash));
-  const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(special));
-  const bool ascii = _mm_movemask_epi8(block) == 0;
-  return {static_cast<std::size_t>(std::countr_zero(mask | 1u << kBlock)), has_three(mask), ascii};
-}
-
-#elif defined(__ARM_NEON) && defined(__aarch64__)
-
-/// Copies a block and says what is in it.
-inline Block copy_block(const char* from, char* to) {
-  const uint8x16_t block = vld1q_u8(reinterpret_cast<const std::uint8_t*>(from));
-  vst1q_u8(reinterpret_cast<std::uint8_t*>(to), block);
-  const uint8x16_t high = vcgeq_u8(block, vdupq_n_u8(0x80));
-  const uint8x16_t low = vcltq_u8(block, vdupq_n_u8(0x20));
-  const uint8x16_t quote = vceqq_u8(block, vdupq_n_u8('"'));
-  const uint8x16_t backslash = vceqq_u8(block, vdupq_n_u8('\\'));
-  const uint8x16_t special = vorrq_u8(vorrq_u8(high, low), vorrq_u8(quote, backslash));
-  const uint8x8_t nibbles = vshrn_n_u16(vreinterpretq_u16_u8(special), 4);  // four bits for each byte
-  const std::uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(nibbles), 0);
-  const std::size_t plain = mask == 0 ? kBlock : static_cast<std::size_t>(std::countr_zero(mask)) / 4;
-  return {plain, has_three(mask & 0x1111111111111111), vmaxvq_u8(high) == 0};
-}
-
-#else
-
-constexpr std::uint64_t kOnes = 0x0101010101010101;
-constexpr std::uint64_t kHighs = 0x8080808080808080;
-
-/// Bit 7 of each byte below `limit`, and perhaps of bytes behind the first such.
-constexpr std::uint64_t below(std::uint64_t word, std::uint64_t limit) {
-  return (word - kOnes * limit) & ~word & kHighs;
-}
-
-/// Bit 7 of each byte that does not stand for itself, and perhaps of bytes behind the first such.
-constexpr std::uint64_t specials(std::uint64_t word) {
-  const std::uint64_t quotes = below(word ^ (kOnes * '"'), 1) | below(word ^ (kOnes * '\\'), 1);
-  return (word & kHighs) | below(word, 0x20) | quotes;
-}
-
-/// Copies a block and says what is in it.
-inline Block copy_block(const char* from, char* to) {
-  std::array<std::uint64_t, 2> words;
-  static_assert(sizeof words == kBlock && std::endian::native == std::endian::little);
-  std::memcpy(words.data(), from, kBlock);
-  std::memcpy(to, words.data(), kBlock);
-  const std::uint64_t first = specials(words[0]);
-  const std::uint64_t second = specials(words[1]);
-  const int bits = first != 0 ? std::countr_zero(first) : 64 + std::countr_zero(second);
-  const bool ascii = ((words[0] | words[1]) & kHighs) == 0;
-  return {static_cast<std::size_t>(bits) / 8, has_three(first) || has_three(second), ascii};
-}
-
-#endif
-
-constexpr std::size_t kLongestCharacter = 4;
-
-/// Bytes of the character at `at`, behind which there are kLongestCharacter - 1 more bytes; 0 if it is ASCII
-/// or none. The same as utf8::first_sequence tells, sooner.
-std::size_t character_length(const char* at) {
-  const auto byte = [at](std::size_t index) { return static_cast<std::uint8_t>(at[index]); };
-  const auto continues = [at](std::size_t index) { return (at[index] & 0xC0) == 0x80; };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0xE0) return lead >= 0xC2 && continues(1) ? 2 : 0;
-  if (lead < 0xF0) {
-    const bool overlong = lead == 0xE0 && byte(1) < 0xA0;
-    const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  const bool overlong = lead == 0xF0 && byte(1) < 0x90;
-  const bool too_large = lead > 0xF4 || (lead == 0xF4 && byte(1) >= 0x90);
-  return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
-}
-
 /// Writes text into a buffer on the stack, from where it goes on in few large pieces: much faster than to
 /// lengthen a string by a few bytes at a time.
 class Escaper {
@@ -164,7 +60,8 @@ class Escaper {
     const char* const end = at + bytes.size();
     while (end - at >= static_cast<std::ptrdiff_t>(kBlock)) {
       if (to_ > last_) flush();
-      const Block block = copy_block(at, to_);
+      std::memcpy(to_, at, kBlock);
+      const Block block = scan_block(at);
       const char* const block_end = at + kBlock;
       if (block.ascii && block.dense) {
         for (; at != block_end; ++at) one(*at);
@@ -206,9 +103,9 @@ class Escaper {
       one(*at);
       return at + 1;
     }
-    if (end - at >= static_cast<std::ptrdiff_t>(kLongestCharacter)) {
-      if (const std::size_t length = character_length(at); length > 0) {
-        std::memcpy(to_, at, kLongestCharacter);
+    if (end - at >= static_cast<std::ptrdiff_t>(utf8::kLongestCharacter)) {
+      if (const std::size_t length = utf8::character_length(at); length > 0) {
+        std::memcpy(to_, at, utf8::kLongestCharacter);
         to_ += length;
         return at + length;
       }
@@ -234,10 +131,9 @@ void JsonWriter::append_escaped(std::string& out, std::string_view bytes) {
 
 std::size_t JsonWriter::escaped_size(std::string_view bytes) {
   std::size_t size = 0;
-  std::array<char, kBlock> copy;
   while (!bytes.empty()) {
     if (bytes.size() >= kBlock) {
-      const Block block = copy_block(bytes.data(), copy.data());
+      const Block block = scan_block(bytes.data());
       if (block.ascii) {
         size += block.plain;
         for (std::size_t i = block.plain; i < kBlock; ++i) size += written_size(bytes[i]);

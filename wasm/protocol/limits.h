@@ -46,7 +46,7 @@ inline constexpr std::size_t kRelayedHead = 15u << 10;
 /// environment.
 inline constexpr std::size_t kBody = 4u << 20;
 
-/// Levels of arrays and objects in a body. A valid one has two; the parser keeps a bit per level.
+/// Levels of arrays and objects in a body. A valid one has two; the reader keeps a byte per level.
 inline constexpr std::size_t kJsonDepth = 32;
 
 /// Bytes of command text, as UTF-8.

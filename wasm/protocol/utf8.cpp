@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 namespace roombox::utf8 {
 namespace {
@@ -40,6 +39,19 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+void append(std::string& out, char32_t code) {
+  const auto continued = [code](unsigned shift) { return static_cast<char>(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out.append({static_cast<char>(0xC0 | code >> 6), continued(0)});
+  } else if (code < 0x10000) {
+    out.append({static_cast<char>(0xE0 | code >> 12), continued(6), continued(0)});
+  } else {
+    out.append({static_cast<char>(0xF0 | code >> 18), continued(12), continued(6), continued(0)});
+  }
+}
+
 Sequence first_sequence(std::string_view text) {
   using Kind = Sequence::Kind;
   const Lead lead = kLeads[byte_at(text, 0)];
@@ -51,6 +63,21 @@ Sequence first_sequence(std::string_view text) {
     if (byte_at(text, at) < min || byte_at(text, at) > max) return {at, Kind::Invalid};
   }
   return {lead.length, Kind::Valid};
+}
+
+std::size_t beyond_ascii(std::string_view text) {
+  std::size_t length = 0;
+  while (text.size() - length >= kLongestCharacter) {
+    const std::size_t next = character_length(text.data() + length);
+    if (next == 0) return length;
+    length += next;
+  }
+  while (length < text.size() && byte_at(text, length) >= 0x80) {
+    const Sequence next = first_sequence(text.substr(length));
+    if (next.kind != Sequence::Kind::Valid) break;
+    length += next.length;
+  }
+  return length;
 }
 
 std::size_t incomplete_tail(std::string_view text) {
