@@ -17,6 +17,13 @@ const MOST_WASM_KIB = 88;
 /** A Worker's limit on the free plan, of Cloudflare's documents: 3 MB. */
 const MOST_BUNDLE_KIB = 3000;
 
+/** Of the sandbox's image, what container/Dockerfile adds to Debian, by what its steps say. */
+const STEPS: [name: string, step: RegExp][] = [
+  ["image: Debian's packages for commands", /apt-get install/],
+  ["image: the user, and no way to more rights", /useradd/],
+  ["image: the agent", /COPY .*roombox-agent/],
+];
+
 const gzipped = (bytes: Uint8Array) => gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION }).length;
 
 function size(name: string, unit: "KiB" | "MiB", bytes: number, goals: Goal[] = []): void {
@@ -46,13 +53,6 @@ function bundled(): number {
   rmSync(out, { recursive: true });
   return bytes;
 }
-
-/** Of the sandbox's image, what container/Dockerfile adds to Debian, by what its steps say. */
-const STEPS: [name: string, step: RegExp][] = [
-  ["image: Debian's packages for commands", /apt-get install/],
-  ["image: the user, and no way to more rights", /useradd/],
-  ["image: the agent", /COPY .*roombox-agent/],
-];
 
 /** Nothing where no engine runs. The image is there, or made, from the engine's cache where that has it. */
 function layers(): [name: string, bytes: number][] {
