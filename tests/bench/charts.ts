@@ -1,6 +1,6 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import { OURS, type Row, ratio } from "./rows.ts";
+import { axesOf, OURS, type Row, ratio } from "./rows.ts";
 
 // Charts as SVG that look right on light and dark pages: what is drawn in a colour of the light page has its twin for the dark one.
 
@@ -73,22 +73,23 @@ export async function growthChart(rows: Row[]): Promise<string | undefined> {
   const series = [...Map.groupBy(rows, (row) => row.series)];
   if (series.length === 0) return undefined;
   return svgOf({
-    concat: series.map(([title, points]) => lines(`${title}`, points)),
+    concat: series.map(([name, points]) => lines(axesOf(name), points)),
     columns: 2,
     resolve: { scale: { x: "independent", y: "independent" } },
   } as TopLevelSpec);
 }
 
-function lines(title: string, points: Row[]): object {
-  const values = points.flatMap(({ x, figures }) =>
-    Object.entries(figures).map(([who, { median, low, high }]) => ({ x, who, median, low, high })),
+function lines({ what, by }: ReturnType<typeof axesOf>, points: Row[]): object {
+  const all = points.flatMap(({ x, figures }) =>
+    Object.entries(figures).map(([who, figure]) => ({ x, who, ...figure })),
   );
+  const values = all.filter(({ low }) => low > 0); // the others have no place on a log axis
   const log = { type: "log", nice: true };
   const x = {
     field: "x",
     type: "quantitative",
     scale: log,
-    axis: { title: points.find(({ axis }) => axis)?.axis ?? "how many", format: "~s", tickCount: 5 },
+    axis: { title: by, format: "~s", tickCount: 5 },
   };
   const y = (field: string) => ({
     field,
@@ -98,7 +99,7 @@ function lines(title: string, points: Row[]): object {
   });
   const color = { field: "who", title: null, sort: null };
   return {
-    title,
+    title: what,
     ...PLOT,
     data: { values },
     layer: [

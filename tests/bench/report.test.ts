@@ -23,7 +23,7 @@ const row = (more: Partial<Row> = {}): Row => ({
   ...more,
 });
 const point = (x: number) =>
-  row({ section: "growth", series: "a command", axis: "records", x, figures: { ours: figure(x) } });
+  row({ section: "growth", series: "a command, by records", x, figures: { ours: figure(x) } });
 
 describe("rows", () => {
   it("takes quartiles over rounds", () => {
@@ -79,7 +79,7 @@ describe("the report", () => {
 
   it("has a table for each series of growth", () => {
     const text = reportOf({ growth: { run, rows: [point(10), point(100_000)] } }, () => []);
-    expect(text).toContain("### a command");
+    expect(text).toContain("### a command, by records");
     expect(text).toContain("| records | unit | ours | goal |");
     expect(text).toContain("| 100,000 | us |");
   });

@@ -28,14 +28,15 @@ export interface Row {
   /** By contender; one that cannot do this is absent. */
   figures: Record<string, Figure>;
   goals?: Goal[];
-  /** Of growth: the chart that it is a point of, its place there, and what that counts. */
+  /** Of growth: the chart that it is a point of, named as in "a command, by records", and its place there. */
   series?: string;
   x?: number;
-  axis?: string;
 }
 
 /** The name of the contender that all are about. */
 export const OURS = "ours";
+/** In a series that must not grow, the figure of its first point stands beside each. */
+export const FIRST = "first";
 
 /** The value below which that share of all lies. */
 export function quantile(values: number[], share: number): number {
@@ -98,6 +99,12 @@ export function verdicts(row: Row): Verdict[] {
     const met = value <= (goal.atMost ?? Number.POSITIVE_INFINITY) && value >= (goal.atLeast ?? 0);
     return [{ goal, value, met }];
   });
+}
+
+/** What a series shows, and by what it grows. */
+export function axesOf(series = ""): { what: string; by: string } {
+  const [, what = series, by = "how many"] = /^(.+), by (.+)$/.exec(series) ?? [];
+  return { what, by };
 }
 
 /** Contenders of rows, ours first. */

@@ -1,5 +1,15 @@
 import type { Run } from "./machine.ts";
-import { contendersOf, type Figure, OURS, type Row, ratio, type Section, type Verdict, verdicts } from "./rows.ts";
+import {
+  axesOf,
+  contendersOf,
+  type Figure,
+  OURS,
+  type Row,
+  ratio,
+  type Section,
+  type Verdict,
+  verdicts,
+} from "./rows.ts";
 
 // The report as Markdown: ratios lead, times follow.
 
@@ -59,9 +69,8 @@ function placeOf({ date, cpu, cores, memory, kernel, load, versions }: Run): str
 
 function growthTables(rows: Row[]): string[] {
   return [...Map.groupBy(rows, ({ series }) => series)].map(([series, points]) => {
-    const axis = points.find((point) => point.axis)?.axis;
     const named = points.map((point) => ({ ...point, name: `${point.x?.toLocaleString("en")}` }));
-    return `### ${series}\n\n${tableOf(named, axis)}`;
+    return `### ${series}\n\n${tableOf(named, axesOf(series).by)}`;
   });
 }
 

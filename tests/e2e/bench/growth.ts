@@ -4,7 +4,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { figureOf, figuresOf, isQuick, print, quantile, roundsOf, shuffled } from "../../bench/rows.ts";
+import { FIRST, figureOf, figuresOf, isQuick, print, quantile, roundsOf, shuffled } from "../../bench/rows.ts";
 import { WranglerDev } from "../wrangler.ts";
 import { fillRecords } from "./records.ts";
 import { call, containersOf, docker, msOf, Rooms } from "./rooms.ts";
@@ -22,26 +22,25 @@ const name = process.env.ROOMBOX_NAME ?? "roombox";
 const state = mkdtempSync(join(tmpdir(), "roombox-bench-"));
 const start = () => WranglerDev.start(name, "--persist-to", state);
 
-/** What does not grow: at most so many times what it is with the fewest. */
+/** What does not grow: at most so many times what it is at the first size. */
 const FLAT = 1.2;
-const FEWEST = "the fewest";
 
 /** What is measured at several sizes. */
 interface Growth {
-  series: string;
+  what: string;
   /** What a size counts. */
-  axis: string;
+  by: string;
   sizes: number[];
   /** Whether it must not grow. */
   shape: "flat" | "any";
 }
 
-function printPoint({ series, axis, shape }: Growth, x: number, unit: string, rounds: number[], fewest = rounds): void {
+function printPoint({ what, by, shape }: Growth, x: number, unit: string, rounds: number[], first = rounds): void {
   const isFlat = shape === "flat";
-  const figures = figuresOf({ ours: rounds, ...(isFlat ? { [FEWEST]: fewest } : {}) });
-  const goals = isFlat ? [{ to: FEWEST, atMost: FLAT }] : [];
-  const name = `${series}, ${x} ${axis}`;
-  print({ section: "growth", name, unit, better: "less", figures, goals, series, x, axis });
+  const figures = figuresOf({ ours: rounds, ...(isFlat ? { [FIRST]: first } : {}) });
+  const goals = isFlat ? [{ to: FIRST, atMost: FLAT }] : [];
+  const name = `${what}, ${x} ${by}`;
+  print({ section: "growth", name, unit, better: "less", figures, goals, series: `${what}, by ${by}`, x });
 }
 
 /** Prints how long each takes, at each size; sizes take turns. */
@@ -55,8 +54,8 @@ async function measure(growth: Growth, work: (size: number) => Promise<unknown>,
       taken.get(size)?.push(quantile(times, 0.5));
     }
   }
-  const [fewest] = taken.values();
-  for (const [size, times] of taken) printPoint(growth, size, "ms", times, fewest);
+  const [first] = taken.values();
+  for (const [size, times] of taken) printPoint(growth, size, "ms", times, first);
 }
 
 const recordRoom = (count: number) => `records-${count}`;
@@ -74,14 +73,14 @@ async function makeRecords(rooms: Rooms): Promise<void> {
 async function benchRecords(rooms: Rooms): Promise<void> {
   // The oldest of too many are deleted, and the first was the one that is known.
   for (const count of RECORDS) recordIds.set(count, (await rooms.run(recordRoom(count))).id);
-  const growth = { axis: "records of the room", sizes: RECORDS, shape: "flat" } as const;
+  const growth = { by: "records of the room", sizes: RECORDS, shape: "flat" } as const;
   const executions = (count: number, rest: string) => call(rooms.url(recordRoom(count), `/sandbox/executions${rest}`));
-  await measure({ ...growth, series: "a command, by records" }, (count) => rooms.run(recordRoom(count)));
-  await measure({ ...growth, series: `a page of ${PAGE} records` }, async (count) => {
+  await measure({ ...growth, what: "a command" }, (count) => rooms.run(recordRoom(count)));
+  await measure({ ...growth, what: `a page of ${PAGE} records` }, async (count) => {
     const page = JSON.parse(await executions(count, `?limit=${PAGE}`)).executions;
     if (page.length < Math.min(count, PAGE)) throw new Error(`the room has no ${count} records`);
   });
-  await measure({ ...growth, series: "one record" }, (count) => executions(count, `/${recordIds.get(count)}`));
+  await measure({ ...growth, what: "one record" }, (count) => executions(count, `/${recordIds.get(count)}`));
   for (const count of RECORDS) await rooms.delete(recordRoom(count));
 }
 
@@ -94,7 +93,7 @@ async function benchAnswers(rooms: Rooms): Promise<void> {
     for await (const chunk of reply.body ?? []) got += chunk.length;
     if (got !== bytes) throw new Error(`${got} bytes of ${bytes}`);
   };
-  const growth = { series: "a file of the room, to its last byte", axis: "bytes of the file", sizes: BYTES };
+  const growth = { what: "a file of the room, to its last byte", by: "bytes of the file", sizes: BYTES };
   await measure({ ...growth, shape: "any" }, read, 1);
   await rooms.delete(room);
 }
@@ -111,13 +110,13 @@ function residentMib(containers: string[]): number {
 
 /** What a room takes where so many run. */
 async function benchRunning(rooms: Rooms): Promise<void> {
-  const growth = { axis: "rooms that run", sizes: RUNNING };
-  const starts = { ...growth, series: "new rooms at once, time for each", shape: "any" } as const;
-  const memory = { ...growth, series: "what the machine has less for a room", shape: "any" } as const;
-  const warm = { ...growth, series: "a command, by rooms that run", shape: "flat" } as const;
+  const growth = { by: "rooms that run", sizes: RUNNING };
+  const starts = { ...growth, what: "new rooms at once, time for each", shape: "any" } as const;
+  const memory = { ...growth, what: "what the machine has less for a room", shape: "any" } as const;
+  const warm = { ...growth, what: "a command", shape: "flat" } as const;
   const before = available();
   const ids: string[] = [];
-  let fewest: number[] | undefined;
+  let first: number[] | undefined;
   for (const count of RUNNING) {
     const more = Array.from({ length: count - ids.length }, (_, i) => `running-${ids.length + i}`);
     const took = await msOf(() => Promise.all(more.map((id) => rooms.run(id))));
@@ -125,8 +124,8 @@ async function benchRunning(rooms: Rooms): Promise<void> {
     printPoint(starts, count, "ms", [took / more.length]);
     printPoint(memory, count, "MiB", [(before - available()) / count / MIB]);
     const rounds = await commandsIn(rooms, ids);
-    fewest ??= rounds;
-    printPoint(warm, count, "ms", rounds, fewest);
+    first ??= rounds;
+    printPoint(warm, count, "ms", rounds, first);
   }
   printResident();
   for (const id of ids) await rooms.delete(id);

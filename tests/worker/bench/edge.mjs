@@ -129,9 +129,9 @@ function printRows({ name, bytes }, figures, isValid) {
 }
 
 function printGrowth({ bytes }, figures) {
-  const series = "edge: a valid body, p50";
-  const growth = { section: "growth", series, x: bytes, axis: "bytes of the body" };
-  print({ ...growth, name: `${series}, ${bytes} B`, unit: "us", better: "less", figures: figuresOf(figures.p50) });
+  const growth = { section: "growth", series: "the edge's time for a valid call, by bytes of its body", x: bytes };
+  const name = `edge: valid, ${bytes} bytes, p50`;
+  print({ ...growth, name, unit: "us", better: "less", figures: figuresOf(figures.p50) });
 }
 
 /** A byte of a body may not cost more where there are more of them; less it does, for what each call costs. */
