@@ -42,7 +42,7 @@ export async function ratioChart(rows: Row[]): Promise<string | undefined> {
     }),
   );
   if (bars.length === 0) return undefined;
-  const spread = Math.max(...bars.map(({ ahead }) => Math.max(ahead, 1 / ahead)), 2);
+  const domain = [Math.min(...bars.map(({ ahead }) => ahead), 0.5), Math.max(...bars.map(({ ahead }) => ahead), 2)];
   return svgOf({
     data: { values: bars },
     width: PLOT.width,
@@ -57,7 +57,7 @@ export async function ratioChart(rows: Row[]): Promise<string | undefined> {
           x: {
             field: "ahead",
             type: "quantitative",
-            scale: { type: "log", domain: [1 / spread, spread] },
+            scale: { type: "log", domain },
             axis: { title: "ours is ahead so many times (log scale; left of 1: behind)", orient: "top", format: "~g" },
           },
           x2: { datum: 1 },

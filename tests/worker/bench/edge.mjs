@@ -86,7 +86,8 @@ function load(port, request, ...options) {
 async function measure(test) {
   const status = await agreedStatus(test);
   const count = Math.max(Math.round(test.requests * (isQuick() ? QUICK_SHARE : 1)), 10);
-  const figures = { p50: {}, p99: {}, perSecond: {} };
+  const none = () => Object.fromEntries(CONTENDERS.map((contender) => [contender, []]));
+  const figures = { p50: none(), p99: none(), perSecond: none() };
   for (let round = 0; round < ROUNDS; round++) {
     for (const contender of shuffled(CONTENDERS)) {
       const refuses = contender === "trivial" && status !== 200;
@@ -95,7 +96,6 @@ async function measure(test) {
       const one = load(port, test.request, `--requests=${count}`, ...options);
       const several = test.fresh || isGrowthOnly ? {} : atOnce(port, test.request, count, options);
       for (const [kind, value] of Object.entries({ ...one, ...several })) {
-        figures[kind][contender] ??= [];
         figures[kind][contender].push(value);
       }
     }
@@ -122,7 +122,7 @@ const KINDS = {
 
 function printRows({ name, bytes }, figures, isValid) {
   for (const [kind, { what, ...rest }] of Object.entries(KINDS)) {
-    if (Object.keys(figures[kind]).length === 0) continue;
+    if (figures[kind].ours.length === 0) continue;
     const goals = kind === "p50" ? goalsFor(bytes, isValid) : [];
     print({ section: "edge", name: `${name}, ${what}`, ...rest, figures: figuresOf(figures[kind]), goals });
   }
