@@ -2,10 +2,11 @@
 // (tests/bench/rows.ts).
 
 import { figuresOf, isQuick, print, roundsOf, shuffled } from "../../bench/rows.ts";
-import { bundle, serving } from "./workerd.mjs";
+import { bundle, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-core";
-const ORIGIN = "http://127.0.0.1:8798";
+const [PORT] = await freePorts(1);
+const ORIGIN = `http://127.0.0.1:${PORT}`;
 const ROUNDS = roundsOf(9);
 const WARM_UP = isQuick() ? 0 : 1;
 const QUICK_SHARE = 0.1;

@@ -7,10 +7,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { importJWK, SignJWT } from "jose";
 import { figuresOf, isQuick, print, quantile, roundsOf, shuffled } from "../../bench/rows.ts";
-import { bindings, bundle, serving } from "./workerd.mjs";
+import { bindings, bundle, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-credentials";
-const FIRST_PORT = 8801;
 /** Callers take turns so often, with so many calls each time: one call after another, as to a worker that is in use. */
 const ROUNDS = roundsOf(50);
 const WARM_UP = isQuick() ? 1 : 10;
@@ -36,13 +35,15 @@ const edDsa = (call) => token({ alg: "EdDSA", kid: "ed" }, ed, call);
 const seen = await hs256("seen");
 
 /** Each with its credential of the nth call, and a worker of its own: so all are as warm. */
-const CALLERS = [
+const CREDENTIALS = [
   { name: OPEN, credential: () => undefined },
   { name: "an API key", credential: () => API_KEY },
   { name: "a token seen before", credential: () => seen },
   { name: "a new token (HS256)", credential: hs256 },
   { name: "a new token (EdDSA)", credential: edDsa, beside: { "its signature by OpenSSL": [signatureAlone()] } },
-].map((caller, i) => ({ ...caller, port: FIRST_PORT + i, times: [] }));
+];
+const ports = await freePorts(CREDENTIALS.length);
+const CALLERS = CREDENTIALS.map((caller, i) => ({ ...caller, port: ports[i], times: [] }));
 
 const modules = bundle("worker/index.ts", OUT);
 const service = ({ name, port }) => `(name = "${port}", worker = (
@@ -119,5 +120,5 @@ function printRows() {
   }
 }
 
-await serving(OUT, config, `http://localhost:${FIRST_PORT}/health`, measure);
+await serving(OUT, config, `http://localhost:${ports[0]}/health`, measure);
 printRows();

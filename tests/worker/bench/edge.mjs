@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { figureOf, figuresOf, isQuick, print, roundsOf, shuffled } from "../../bench/rows.ts";
 import { INVALID, REFUSED, VALID } from "./requests.mjs";
-import { bindings, bundle, serving } from "./workerd.mjs";
+import { bindings, bundle, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-edge";
 const LOAD = "build/native/tests/agent/bench/http_load";
@@ -19,8 +19,10 @@ const MORE_AT_ONCE = 2;
 const QUICK_SHARE = 0.1;
 const isGrowthOnly = process.argv[2] === "growth";
 
-const PORTS = { ours: 8811, trivial: 8812, zod: 8813, refusing: 8814 };
 const CONTENDERS = ["ours", "trivial", "zod"];
+const SERVED = [...CONTENDERS, "refusing"];
+const free = await freePorts(SERVED.length);
+const PORTS = Object.fromEntries(SERVED.map((name, i) => [name, free[i]]));
 const STUB = (name) => `(name = "${name}", durableObjectNamespace = (className = "Stub", serviceName = "stub"))`;
 
 const worker = (main) => ({ modules: bundle(`tests/worker/bench/${main}.ts`, `${OUT}/${main}`, OUT) });

@@ -2,10 +2,11 @@
 // before. Prints a row (tests/bench/rows.ts).
 
 import { figureOf, isQuick, print } from "../../bench/rows.ts";
-import { bundle, serving } from "./workerd.mjs";
+import { bundle, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-core";
-const ORIGIN = "http://127.0.0.1:8798";
+const [PORT] = await freePorts(1);
+const ORIGIN = `http://127.0.0.1:${PORT}`;
 /** A start for each: it happens once in a worker's life. */
 const STARTS = isQuick() ? 2 : 9;
 

@@ -3,6 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join, relative, resolve } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
 
@@ -41,6 +42,15 @@ export function bundle(main, out, home = out) {
   const names = readdirSync(out);
   const modules = names.filter((name) => name.endsWith(".js")).map(script);
   return [...modules, ...names.filter((name) => name.endsWith(".wasm")).map(wasm)].join(", ");
+}
+
+/** Ports of 127.0.0.1 that nobody listens on: other runs may go on beside this one. */
+export async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return ports;
 }
 
 /**
