@@ -54,6 +54,11 @@ describe("rows", () => {
     expect(verdicts(row({ goals: [goal] })).map((verdict) => verdict.met)).toEqual([met]);
   });
 
+  it("judges a difference, which may be negative", () => {
+    const goals = [{ atMost: 30 }];
+    expect(verdicts(row({ figures: { ours: figure(-76) }, goals })).map(({ met }) => met)).toEqual([true]);
+  });
+
   it("judges no goal about a contender who is not there", () => {
     expect(verdicts(row({ goals: [{ to: "ttyd", atMost: 1 }] }))).toEqual([]);
     expect(ratio(row(), "ttyd")).toBeUndefined();

@@ -96,7 +96,8 @@ export function verdicts(row: Row): Verdict[] {
   return (row.goals ?? []).flatMap((goal) => {
     const value = goal.to === undefined ? row.figures[OURS]?.median : ratio(row, goal.to);
     if (value === undefined) return [];
-    const met = value <= (goal.atMost ?? Number.POSITIVE_INFINITY) && value >= (goal.atLeast ?? 0);
+    const met =
+      value <= (goal.atMost ?? Number.POSITIVE_INFINITY) && value >= (goal.atLeast ?? Number.NEGATIVE_INFINITY);
     return [{ goal, value, met }];
   });
 }
