@@ -35,7 +35,7 @@ Samples latencies(const Options& options, const std::string& request) {
   std::optional<Load> load;
   for (int i = -kWarmUp; i < options.requests; ++i) {
     const double seconds = seconds_of([&] {
-      if (options.fresh || !load) load.emplace(options.port, 1, request, options.expected);
+      if (options.fresh || !load) load.emplace(options.port, 1, request, holds(options.expected));
       load->run(1);
     });
     if (i >= 0) samples.add(seconds * 1e6);
@@ -44,7 +44,7 @@ Samples latencies(const Options& options, const std::string& request) {
 }
 
 double per_second(const Options& options, const std::string& request) {
-  Load load(options.port, options.connections, request, options.expected);
+  Load load(options.port, options.connections, request, holds(options.expected));
   load.run(kWarmUp * options.connections);
   return options.requests / seconds_of([&] { load.run(options.requests); });
 }
