@@ -23,6 +23,7 @@ struct Options {
   unsigned short port = 8080;
   std::string user = "sandbox";
   std::string workspace = "/workspace";
+  std::string shell = default_shell();
   KillMethod kill = KillMethod::Auto;
 };
 
@@ -63,13 +64,13 @@ std::string take_variable(const char* name) {
 int serve(const Options& options) {
   const auto account = account_for(options.user, options.workspace);
   if (!account) throw std::runtime_error("commands do not run as root: name another user with --user");
-  const std::string shell = default_shell();
   const std::string token = take_variable("ROOMBOX_AGENT_TOKEN");
   std::string boot_id = take_variable("ROOMBOX_BOOT_ID");
 
   asio::io_context io(1);
-  Engine engine(io, {*account, options.workspace, shell, base_environment(*account, shell, ::environ),
-                     options.kill, limits::kShellIdle, std::move(boot_id)});
+  Engine engine(
+      io, {*account, options.workspace, options.shell, base_environment(*account, options.shell, ::environ),
+           options.kill, limits::kShellIdle, std::move(boot_id)});
   FileThread files(io, *account);
   AgentApi api(engine, files, token);
   HttpServer server(
@@ -98,6 +99,9 @@ int main(int argc, char** argv) {
   cli.add_option("--user", options.user, "Whom commands run as: a name or uid of /etc/passwd")
       ->capture_default_str();
   cli.add_option("--workspace", options.workspace, "Directory that commands start in")->capture_default_str();
+  cli.add_option("--shell", options.shell, "What runs commands, as by its -c")
+      ->capture_default_str()
+      ->check(CLI::ExistingFile);
   const std::map<std::string, KillMethod> methods{
       {"auto", KillMethod::Auto}, {"cgroup", KillMethod::Cgroup}, {"mark", KillMethod::Mark}};
   cli.add_option(

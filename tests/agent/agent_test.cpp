@@ -189,6 +189,14 @@ TEST_F(AgentTest, ServesManyConnectionsAtOnce) {
   for (auto& client : clients) EXPECT_THAT(client.receive(), HasSubstr(R"("exitCode":7)"));
 }
 
+TEST_F(AgentTest, RunsCommandsByTheShellItIsGiven) {
+  stop(SIGKILL);
+  start("", {}, {"--shell=/bin/sh"});
+  auto client = connect();
+  client.send(post(R"({"cmd":"echo $0 $SHELL"})"));
+  EXPECT_THAT(client.receive(), HasSubstr(R"("stdout":"sh /bin/sh\n")"));
+}
+
 TEST(AgentBinary, SaysWhatIsWrong) {
   const auto run = [](std::string command) {
     FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
@@ -201,6 +209,7 @@ TEST(AgentBinary, SaysWhatIsWrong) {
   EXPECT_THAT(run(agent + " --version").first, testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
   EXPECT_THAT(run(agent + " --user root"), testing::Pair(HasSubstr("commands do not run as root"), 1));
   EXPECT_THAT(run(agent + " --address nowhere"), testing::Pair(HasSubstr("cannot start"), 1));
+  EXPECT_THAT(run(agent + " --shell /no/shell"), testing::Pair(HasSubstr("/no/shell"), testing::Ne(0)));
   EXPECT_NE(run(agent + " --nonsense").second, 0);
 }
 

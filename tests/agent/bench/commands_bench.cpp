@@ -1,113 +1,157 @@
 #include <algorithm>
+#include <functional>
+#include <random>
 
 #include "tests/agent/bench/bench.h"
 #include "tests/agent/bench/connection.h"
 #include "tests/agent/bench/floor.h"
 #include "tests/agent/bench/load.h"
+#include "tests/agent/bench/text_file.h"
 
 namespace roombox::bench {
 namespace {
 
-constexpr char kExpected[] = "\"exitCode\":0";
-constexpr Target kLatency{Target::Bound::AtMost, 1.25};
-constexpr Target kThroughput{Target::Bound::AtMost, 1.5};
 /// First turns that are not counted.
-constexpr int kWarmUp = 20;
+constexpr int kWarmUp = 10;
+/// Turns whose p99 is one sample of it.
+constexpr int kTurnsOfTail = 100;
 /// Commands of one turn, for each connection, and at least: some 100 ms.
-constexpr int kPerConnection = 8;
-constexpr int kPerSlice = 100;
+constexpr int kPerConnection = 4;
+constexpr int kPerSlice = 64;
+constexpr double kMilli = 1000;
+constexpr double kOfFloor = 1.2, kOfFloorsRate = 0.8;
+/// How many at once that rate is asked of: with fewer the floor does not wait, with more it is not the floor.
+constexpr int kManyAtOnce = 8;
 
-Load true_load(const ServerProcess& server, int connections) {
-  return Load(server.port(), connections, post("/executions", R"({"cmd":"true"})"), kExpected);
-}
+struct Times {
+  Samples all, tails;
 
-std::optional<double> milliseconds(const Samples& seconds, double quantile, bool measured) {
-  if (!measured) return std::nullopt;
-  return 1000 * seconds.quantile(quantile);
-}
-
-void bench_latency(const Options& options, Servers& servers) {
-  Load ours = true_load(servers.agent, 1);
-  Load health(servers.agent.port(), 1, get("/health"), "\r\n\r\nok");
-  std::optional<Load> node;
-  if (servers.node) node.emplace(true_load(*servers.node, 1));
-  Samples our_times, health_times, floor_times, node_times;
-  for (int i = -kWarmUp; i < options.rounds; ++i) {
-    if (i == 0) our_times = health_times = floor_times = node_times = {};
-    floor_times.add(seconds_of([] { floor::run(1, 1); }));
-    our_times.add(seconds_of([&] { ours.run(1); }));
-    if (node) node_times.add(seconds_of([&] { node->run(1); }));
-    health_times.add(seconds_of([&] { health.run(1); }));
+  void add(double time) {
+    all.add(time);
+    tail_.add(time);
+    if (tail_.size() == kTurnsOfTail) flush();
   }
-  for (const double quantile : {0.5, 0.99}) {
-    Row row;
-    row.name = quantile == 0.5 ? "true, one by one, p50, ms" : "true, one by one, p99, ms";
-    row.ours = milliseconds(our_times, quantile, true);
-    row.floor = milliseconds(floor_times, quantile, true);
-    row.node = milliseconds(node_times, quantile, node.has_value());
-    row.decimals = 3;
-    row.ratio = *row.ours / *row.floor;
-    if (quantile == 0.5) row.target = kLatency;
-    print(row);
+  void flush() {
+    if (tail_.size() > 0) tails.add(tail_.quantile(0.99));
+    tail_ = {};
   }
-  print({"GET /health, p50, ms", 1000 * health_times.median(), {}, {}, 3, {}, {}});
+
+ private:
+  Samples tail_;
+};
+
+/// One who takes turns at a command.
+struct Runner {
+  std::string name;
+  std::function<void(int count)> run;
+  Times times = {};
+};
+
+/// The floor and all who run commands. @param check of a response, beside that it is of a command's success
+std::vector<Runner> runners(const Field& field, Shell shell, const std::string& cmd, int connections,
+                            const Load::Check& check) {
+  std::vector<Runner> all{{kFloor, [=](int count) { floor::run(shell, cmd, count, connections); }}};
+  for (const auto& running : field) {
+    const auto& who = running->who;
+    if (!who.request) continue;
+    const auto load =
+        std::make_shared<Load>(running->server.port(), connections, who.request(shell, cmd),
+                               [&who, check](const std::string& response) {
+                                 return response.find(who.exit_0) != response.npos && check(response);
+                               });
+    all.push_back({who.name, [load](int count) { load->run(count); }});
+  }
+  return all;
 }
 
-void bench_throughput(const Options& options, Servers& servers, int concurrent) {
-  Load ours = true_load(servers.agent, concurrent);
-  std::optional<Load> node;
-  if (servers.node) node.emplace(true_load(*servers.node, concurrent));
+/// Times all at that many commands in each turn, in an order by chance: what one has to do after its answer
+/// is not to burden always the same.
+void take_turns(std::vector<Runner>& all, int count, int turns, int not_counted) {
+  std::mt19937 chance;
+  std::vector<Runner*> order;
+  for (auto& runner : all) order.push_back(&runner);
+  for (int i = -not_counted; i < turns; ++i) {
+    std::shuffle(order.begin(), order.end(), chance);
+    for (auto* runner : order) {
+      const double time = seconds_of([&] { runner->run(count); });
+      if (i >= 0) runner->times.add(time);
+    }
+  }
+}
+
+struct Command {
+  std::string name, cmd;
+  Load::Check check;
+};
+
+void print_quantiles(const std::string& name, std::vector<Runner>& all, std::vector<Goal> goals) {
+  Row typical{name, "ms"}, tail{name + ", p99", "ms"};
+  for (auto& runner : all) {
+    runner.times.flush();
+    typical.figures[runner.name] = figure_of(runner.times.all, kMilli);
+    tail.figures[runner.name] = figure_of(runner.times.tails, kMilli);
+  }
+  typical.goals = std::move(goals);
+  print(ahead(std::move(typical)));
+  print(ahead(std::move(tail)));
+}
+
+void bench_one_by_one(const Field& field, Shell shell, const Command& command, int rounds,
+                      std::vector<Goal> goals) {
+  auto all = runners(field, shell, command.cmd, 1, command.check);
+  take_turns(all, 1, rounds, kWarmUp);
+  print_quantiles(command.name + ", one by one, " + name_of(shell), all, std::move(goals));
+}
+
+void bench_rate(const Field& field, Shell shell, int concurrent, int slices) {
+  auto all = runners(field, shell, "true", concurrent, [](const std::string&) { return true; });
   const int count = std::max(kPerSlice, kPerConnection * concurrent);
-  Samples our_times, floor_times, node_times, ratios;
-  for (int i = -1; i < options.slices; ++i) {
-    if (i == 0) our_times = floor_times = node_times = ratios = {};
-    const double floor_time = seconds_of([&] { floor::run(count, concurrent); });
-    const double our_time = seconds_of([&] { ours.run(count); });
-    if (node) node_times.add(seconds_of([&] { node->run(count); }));
-    floor_times.add(floor_time);
-    our_times.add(our_time);
-    ratios.add(our_time / floor_time);
-  }
-  Row row;
-  row.name = "true, " + std::to_string(concurrent) + " at once, per second";
-  row.ours = count / our_times.median();
-  row.floor = count / floor_times.median();
-  if (node) row.node = count / node_times.median();
-  row.ratio = ratios.median();
-  row.target = kThroughput;
-  print(row);
+  take_turns(all, count, slices, 1);
+  Row row{"true, " + std::to_string(concurrent) + " at once, " + name_of(shell), "/s", Better::More};
+  for (const auto& runner : all) row.figures[runner.name] = rate_of(runner.times.all, count);
+  if (concurrent == kManyAtOnce) row.goals = {at_least(kOfFloorsRate, kFloor)};
+  print(ahead(std::move(row)));
 }
 
-void bench_start(const Options& options) {
-  constexpr int kStarts = 10;
-  Samples ours, node;
-  for (int i = 0; i < kStarts; ++i) {
-    ours.add(seconds_of([&] { ServerProcess server(agent_command(options.agent)); }));
-    if (!options.node.empty())
-      node.add(seconds_of([&] { ServerProcess server({options.node, options.node_server}); }));
-  }
-  Row row{"from its start to its end, p50, ms", 1000 * ours.median(), {}, {}, 1, {}, {}};
-  if (!options.node.empty()) row.node = 1000 * node.median();
-  print(row);
+/// With its end, which an answer writes as it is or as JSON does; without it, it may be the command.
+bool has_hello(const std::string& response) {
+  return response.find("hello\n") != response.npos || response.find("hello\\n") != response.npos;
 }
 
-void print_resident(const std::string& name, const Servers& servers) {
-  const auto resident = [](const ServerProcess& server) {
-    return static_cast<double>(process_status(server.pid(), "VmRSS"));
+Load::Check has_all_of(const TextFile& file) {
+  return [lines = file.lines()](const std::string& response) {
+    return static_cast<std::size_t>(std::count(response.begin(), response.end(), TextFile::kMark)) >= lines;
   };
-  Row row{name, resident(servers.agent), {}, {}, 0, {}, {}};
-  if (servers.node) row.node = resident(*servers.node);
-  print(row);
+}
+
+void print_resident(const std::string& name, const Field& field) {
+  Row row{name, "KiB", Better::Less, "memory"};
+  for (const auto& running : field) {
+    if (running->who.request)
+      row.figures[running->who.name] =
+          single(static_cast<double>(process_status(running->server.pid(), "VmRSS")));
+  }
+  print(ahead(std::move(row)));
 }
 
 }  // namespace
 
-void bench_commands(const Options& options, Servers& servers) {
-  bench_start(options);
-  print_resident("resident, idle, KiB", servers);
-  bench_latency(options, servers);
-  for (const int concurrent : {1, 8, 32}) bench_throughput(options, servers, concurrent);
-  print_resident("resident, after these, KiB", servers);
+void bench_commands(const Options& options, const Field& field, Shell shell) {
+  const TextFile large(1u << 20);
+  const Goal near_floor = at_most(kOfFloor, kFloor);
+  bench_one_by_one(field, shell, {"true", "true", [](const std::string&) { return true; }}, options.rounds,
+                   {near_floor});
+  bench_one_by_one(field, shell, {"echo hello", "echo hello", has_hello}, options.rounds, {near_floor});
+  // The floor takes such an output too, but gives it to nobody.
+  bench_one_by_one(field, shell, {"1 MiB of output", "cat " + large.path(), has_all_of(large)},
+                   options.large_rounds, {});
+  for (const int concurrent : options.at_once) bench_rate(field, shell, concurrent, options.slices);
+  print_resident("resident, after these, " + name_of(shell), field);
+  if (shell != Shell::Bash) return;
+  Load health(field.front()->server.port(), 1, get("/health"), holds("\r\n\r\nok"));
+  Samples times;
+  for (int i = 0; i < options.rounds; ++i) times.add(seconds_of([&] { health.run(1); }));
+  print({"GET /health", "ms", Better::Less, "agent", {{kOurs, figure_of(times, kMilli)}}});
 }
 
 }  // namespace roombox::bench

@@ -4,6 +4,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cctype>
+
 namespace roombox::bench {
 namespace {
 
@@ -21,6 +24,14 @@ std::string post(std::string_view target, std::string_view body, std::string_vie
          std::string(body);
 }
 
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
 Fd connect_to(std::uint16_t port, int receive_buffer) {
   Fd socket(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
   if (receive_buffer > 0)
@@ -28,11 +39,8 @@ Fd connect_to(std::uint16_t port, int receive_buffer) {
          ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer));
   const int on = 1;
   must("setsockopt", ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  must("connect", ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  const auto address = loopback(port);
+  must("connect", ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
   return socket;
 }
 
@@ -44,10 +52,14 @@ void send_all(int socket, std::string_view bytes) {
 }
 
 std::string_view Connection::Response::header(std::string_view name) const {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
   const std::string_view text = head;
-  const auto begin = text.find("\r\n" + std::string(name) + ": ");
-  if (begin == text.npos) return {};
-  const auto from = begin + kLineEnd.size() + name.size() + 2;
+  const auto field = "\r\n" + std::string(name) + ": ";
+  const auto begin = std::search(text.begin(), text.end(), field.begin(), field.end(), same);
+  if (begin == text.end()) return {};
+  const auto from = static_cast<std::size_t>(begin - text.begin()) + field.size();
   return text.substr(from, text.find(kLineEnd, from) - from);
 }
 

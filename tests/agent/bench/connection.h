@@ -1,5 +1,7 @@
 #pragma once
 
+#include <netinet/in.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +13,9 @@ namespace roombox::bench {
 /// A request with a JSON body. @param headers whole lines, each with its end
 std::string post(std::string_view target, std::string_view body, std::string_view headers = {});
 std::string get(std::string_view target, std::string_view headers = {});
+
+/// 127.0.0.1
+sockaddr_in loopback(std::uint16_t port);
 
 /// Connects to a port of 127.0.0.1.
 /// @param receive_buffer SO_RCVBUF; 0 for the system's own
@@ -28,7 +33,7 @@ class Connection {
     int status;
     std::string head;
     std::string body;
-    /// Empty where it is absent; its name as the server writes it.
+    /// Empty where it is absent.
     std::string_view header(std::string_view name) const;
   };
 

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,7 +50,7 @@ void await(pid_t pid) {
 void drain(Fd out, Fd err) {
   std::array<Fd, 2> ends{std::move(out), std::move(err)};
   pollfd pipes[] = {{ends[0].get(), POLLIN, 0}, {ends[1].get(), POLLIN, 0}};
-  char bytes[4096];
+  static thread_local char bytes[64u << 10];
   for (int open = 2; open > 0;) {
     must("poll", ::poll(pipes, 2, -1));
     for (auto& pipe : pipes) {
@@ -64,45 +67,22 @@ std::pair<Fd, Fd> open_pipe() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-void run_once(const std::string& shell) {
+void run_once(const std::string& shell, const std::string& cmd) {
   auto [out, out_write] = open_pipe();
   auto [err, err_write] = open_pipe();
-  const pid_t pid = spawn({shell, "-c", "true"}, out_write.get(), err_write.get());
+  const pid_t pid = spawn({shell, "-c", cmd}, out_write.get(), err_write.get());
   out_write.reset();
   err_write.reset();
   drain(std::move(out), std::move(err));
   await(pid);
 }
 
-std::pair<Fd, Fd> unix_pair() {
-  int ends[2];
-  must("socketpair", ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
-  return {Fd(ends[0]), Fd(ends[1])};
-}
-
-std::pair<Fd, Fd> tcp_pair() {
-  Fd listener(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  must("bind", ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size));
-  must("listen", ::listen(listener.get(), 1));
-  must("getsockname", ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size));
-  Fd reading = connect_to(ntohs(address.sin_port));
-  return {std::move(reading), Fd(must("accept4", ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)))};
-}
-
 }  // namespace
 
-std::string shell() {
-  return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-}
-
-void run(int count, int threads) {
-  const std::string path = shell();
+void run(Shell shell, const std::string& cmd, int count, int threads) {
+  const std::string path = path_of(shell);
   if (threads == 1) {  // a thread of its own would be part of what is measured
-    for (int i = 0; i < count; ++i) run_once(path);
+    for (int i = 0; i < count; ++i) run_once(path, cmd);
     return;
   }
   std::atomic<int> left = count;
@@ -111,7 +91,7 @@ void run(int count, int threads) {
   for (int i = 0; i < threads; ++i) {
     running.emplace_back([&] {
       try {
-        while (left.fetch_sub(1) > 0) run_once(path);
+        while (left.fetch_sub(1) > 0) run_once(path, cmd);
       } catch (const std::exception&) {
         failed = true;
       }
@@ -121,11 +101,32 @@ void run(int count, int threads) {
   if (failed) fail("the floor could not run a command");
 }
 
-Cat::Cat(const std::string& file, Socket kind) {
-  auto [reading, writing] = kind == Socket::Tcp ? tcp_pair() : unix_pair();
-  pid_ = spawn({"/bin/cat", file}, writing.get(), -1);
-  output_ = std::move(reading);
+Ends open_tcp() {
+  Fd listener(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  auto address = loopback(0);
+  socklen_t size = sizeof address;
+  must("bind", ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size));
+  must("listen", ::listen(listener.get(), 1));
+  must("getsockname", ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size));
+  Fd reading = connect_to(ntohs(address.sin_port));
+  return {std::move(reading), Fd(must("accept4", ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)))};
 }
+
+Ends open_terminal() {
+  Fd ours(must("posix_openpt", ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)));
+  int locked = 0;
+  must("ioctl", ::ioctl(ours.get(), TIOCSPTLCK, &locked));
+  Fd theirs(must("ioctl", ::ioctl(ours.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)));
+  termios settings;
+  must("tcgetattr", ::tcgetattr(theirs.get(), &settings));
+  ::cfmakeraw(&settings);
+  settings.c_lflag |= ECHO;
+  must("tcsetattr", ::tcsetattr(theirs.get(), TCSANOW, &settings));
+  return {std::move(ours), std::move(theirs)};
+}
+
+Cat::Cat(const std::string& file, Ends ends)
+    : pid_(spawn({"/bin/cat", file}, ends.writing.get(), -1)), output_(std::move(ends.reading)) {}
 
 Cat::~Cat() {
   output_.reset();

@@ -2,29 +2,37 @@
 
 #include <string>
 
+#include "tests/agent/bench/contenders.h"
 #include "tests/agent/bench/support.h"
 
 /// What the kernel itself charges, without a server.
 namespace roombox::bench::floor {
 
-/// /bin/bash, or /bin/sh where there is none: what the agent takes.
-std::string shell();
-
-/// Runs `true` by the shell that many times, in that many threads: a posix_spawn(3), which has a vfork
+/// Runs a command by the shell that many times, in that many threads: a posix_spawn(3), which has a vfork
 /// inside, two pipes read to their end, a wait.
-void run(int count, int threads);
+void run(Shell shell, const std::string& cmd, int count = 1, int threads = 1);
 
-enum class Socket { Tcp, Unix };
+/// Two ends of something; what is written to the one is read from the other.
+struct Ends {
+  Fd reading, writing;
+};
 
-/// A `cat` of the file, whose stdout is one end of a connected pair of stream sockets.
+/// A TCP connection.
+Ends open_tcp();
+
+/// A terminal, which is written to as a command does and read as its server does. It echoes.
+Ends open_terminal();
+
+/// A `cat` of a file.
 class Cat {
  public:
-  Cat(const std::string& file, Socket kind);
+  /// @param ends as those of open_tcp or open_terminal: its stdout is the writing one
+  Cat(const std::string& file, Ends ends);
   ~Cat();
   Cat(const Cat&) = delete;
   Cat& operator=(const Cat&) = delete;
 
-  /// The other end.
+  /// The reading end.
   int output() const { return output_.get(); }
 
  private:

@@ -1,4 +1,3 @@
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/agent/bench/bench.h"
@@ -9,7 +8,7 @@
 namespace roombox::bench {
 namespace {
 
-constexpr Target kGrowth{Target::Bound::AtMost, 4};  // MiB
+constexpr double kGrowth = 4;  // MiB
 constexpr char kId[] = "exec_00000000000000000001";
 /// What the slow reader takes, in eight steps a second.
 constexpr std::size_t kBytesPerSecond = 64u << 10;
@@ -18,20 +17,18 @@ constexpr std::chrono::milliseconds kStep{125};
 /// An agent of its own, so that each measurement begins with an idle one.
 class Watched {
  public:
-  explicit Watched(const Options& options) : agent(agent_command(options.agent)) {
+  explicit Watched(const Options& options) : agent(agent_command(options.programs.agent)) {
     Connection(agent.port()).exchange(get("/health"));
     idle_ = process_status(agent.pid(), "VmRSS");
-    std::ofstream("/proc/" + std::to_string(agent.pid()) + "/clear_refs")
-        << 5;  // the peak begins anew: proc(5)
+    begin_peak(agent.pid());
   }
 
   void note_running() { running_ = peak(); }
 
   /// @param load what has gone on in the agent
   void print(const std::string& load) const {
-    bench::print({load + ": idle, KiB", static_cast<double>(idle_), {}, {}, 0, {}, {}});
-    print_growth("  the most while it ran; MiB more", running_);
-    print_growth("  with its end and record; MiB more", peak());
+    print_growth(load + ": more at most", running_);
+    print_growth(load + ": with end and record", peak());
   }
 
   const ServerProcess agent;
@@ -41,7 +38,7 @@ class Watched {
 
   void print_growth(const std::string& name, long resident) const {
     const double growth = static_cast<double>(resident - idle_) / 1024;
-    bench::print({name, static_cast<double>(resident), {}, {}, 0, growth, kGrowth});
+    bench::print({name, "MiB", Better::Less, "memory", {{kOurs, single(growth)}}, {at_most(kGrowth)}});
   }
 
   long idle_ = 0, running_ = 0;

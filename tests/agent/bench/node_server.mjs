@@ -1,10 +1,12 @@
-// What a plain Node server makes of the same: `bash -c` by child_process, a JSON answer, or the bytes of its
-// stdout piped through. The peer that agent_bench puts beside the agent.
+// What a plain Node server makes of the same: the shell by child_process, a JSON answer, or the bytes of its
+// stdout piped through; terminals by node-pty and ws. One of the peers that agent_bench puts beside the agent.
 //
-//   node node_server.mjs        logs the port it has taken
+//   node node_server.mjs <shell> <port>
 
 import { spawn } from "node:child_process";
 import { createServer } from "node:http";
+
+const [shell, port] = process.argv.slice(2);
 
 async function text(stream) {
   let whole = "";
@@ -15,7 +17,7 @@ async function text(stream) {
 
 /** Runs a command, and answers the request when it and its output have ended. */
 async function run(cmd, response) {
-  const child = spawn("bash", ["-c", cmd], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(shell, ["-c", cmd], { stdio: ["ignore", "pipe", "pipe"] });
   const exited = new Promise((resolve, reject) => child.once("exit", resolve).once("error", reject));
   const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   const body = JSON.stringify({ stdout, stderr, exitCode });
@@ -24,7 +26,7 @@ async function run(cmd, response) {
 }
 
 function stream(cmd, response) {
-  const child = spawn("bash", ["-c", cmd], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(shell, ["-c", cmd], { stdio: ["ignore", "pipe", "inherit"] });
   response.writeHead(200, { "Content-Type": "application/octet-stream" });
   child.stdout.pipe(response);
 }
@@ -38,5 +40,17 @@ const server = createServer(async (request, response) => {
     response.writeHead(500).end(String(error));
   }
 });
+/** A terminal for each WebSocket, whose messages are the bytes. */
+server.on("upgrade", async (request, socket, head) => {
+  const [{ default: pty }, { WebSocketServer }] = await Promise.all([import("@lydell/node-pty"), import("ws")]);
+  const cmd = new URL(request.url, "http://sandbox").searchParams.get("cmd");
+  new WebSocketServer({ noServer: true }).handleUpgrade(request, socket, head, (client) => {
+    const terminal = pty.spawn(shell, ["-c", cmd], { cols: 80, rows: 24, encoding: null });
+    terminal.onData((bytes) => client.send(bytes));
+    terminal.onExit(() => client.close());
+    client.on("message", (keys) => terminal.write(keys.toString()));
+    client.on("close", () => terminal.kill());
+  });
+});
 server.keepAliveTimeout = 0; // a connection waits while the others have their turn
-server.listen(0, "127.0.0.1", () => console.error(`listening on 127.0.0.1:${server.address().port}`));
+server.listen(Number(port), "127.0.0.1");

@@ -1,5 +1,6 @@
 #include "tests/agent/bench/server_process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -8,8 +9,13 @@
 
 #include <fstream>
 
+#include "tests/agent/bench/connection.h"
+
 namespace roombox::bench {
 namespace {
+
+constexpr std::chrono::seconds kStart{10};
+constexpr std::chrono::microseconds kLook{200};
 
 std::string read_line(int fd) {
   std::string line;
@@ -24,12 +30,14 @@ void forward(Fd log) {
   }
 }
 
-}  // namespace
+bool accepts_connections(std::uint16_t port) {
+  const Fd socket(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  const auto address = loopback(port);
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
 
-ServerProcess::ServerProcess(const std::vector<std::string>& command) {
-  int log[2];
-  must("pipe2", ::pipe2(log, O_CLOEXEC));
-  Fd reading(log[0]), writing(log[1]);
+/// @param log what its stdout and stderr go to
+pid_t spawn(const std::vector<std::string>& command, int log) {
   std::vector<char*> argv;
   for (const auto& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -37,11 +45,23 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command) {
   char* environment[] = {path, nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, writing.get(), STDERR_FILENO);
-  const int failure = ::posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environment);
+  ::posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
+  pid_t pid;
+  const int failure = ::posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environment);
   ::posix_spawn_file_actions_destroy(&actions);
-  writing.reset();
   if (failure != 0) fail(command[0] + ": " + std::generic_category().message(failure));
+  return pid;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::vector<std::string>& command) {
+  int log[2];
+  must("pipe2", ::pipe2(log, O_CLOEXEC));
+  Fd reading(log[0]), writing(log[1]);
+  pid_ = spawn(command, writing.get());
+  writing.reset();
 
   static const std::string kAddress = "127.0.0.1:";
   const std::string line = read_line(reading.get());
@@ -51,14 +71,42 @@ ServerProcess::ServerProcess(const std::vector<std::string>& command) {
   log_ = std::thread([reading = std::move(reading)]() mutable { forward(std::move(reading)); });
 }
 
-ServerProcess::~ServerProcess() {
-  ::kill(pid_, SIGTERM);
-  ::waitpid(pid_, nullptr, 0);
-  log_.join();
+ServerProcess::ServerProcess(const std::vector<std::string>& command, std::uint16_t port) : port_(port) {
+  const Fd nowhere(must("open", ::open("/dev/null", O_WRONLY | O_CLOEXEC)));
+  pid_ = spawn(command, nowhere.get());
+  const auto deadline = Clock::now() + kStart;
+  while (!accepts_connections(port)) {
+    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) fail("its server ended at once");
+    if (Clock::now() > deadline) {
+      end();
+      fail("its server does not listen");
+    }
+    std::this_thread::sleep_for(kLook);  // no event tells
+  }
 }
 
-std::vector<std::string> agent_command(const std::string& binary, const std::string& user) {
-  return {binary, "--address=127.0.0.1", "--port=0", "--user=" + user,
+ServerProcess::~ServerProcess() {
+  end();
+  if (log_.joinable()) log_.join();
+}
+
+void ServerProcess::end() {
+  ::kill(pid_, SIGTERM);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+std::uint16_t free_port() {
+  const Fd socket(must("socket", ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  auto address = loopback(0);
+  socklen_t size = sizeof address;
+  must("bind", ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size));
+  must("getsockname", ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size));
+  return ntohs(address.sin_port);
+}
+
+std::vector<std::string> agent_command(const std::string& binary, const std::string& user,
+                                       std::uint16_t port) {
+  return {binary, "--address=127.0.0.1", "--port=" + std::to_string(port), "--user=" + user,
           "--workspace=/tmp/roombox-bench-" + user};
 }
 
@@ -68,6 +116,10 @@ long process_status(pid_t pid, const std::string& field) {
     if (line.starts_with(field + ":")) return std::stol(line.substr(field.size() + 1));
   }
   fail("no " + field + " of process " + std::to_string(pid));
+}
+
+void begin_peak(pid_t pid) {
+  std::ofstream("/proc/" + std::to_string(pid) + "/clear_refs") << 5;  // proc(5)
 }
 
 }  // namespace roombox::bench

@@ -38,6 +38,8 @@ class Samples {
  public:
   void add(double value) { values_.push_back(value); }
 
+  std::size_t size() const { return values_.size(); }
+
   /// The value below which that share of all lies.
   double quantile(double share) const {
     auto sorted = values_;

@@ -1,18 +1,20 @@
 // What a credential costs: the real worker in plain workerd answers the same call (400, by the core alone) to callers who
-// take turns. Microseconds as one client sees them over loopback, and how many more than where nobody needs a credential.
+// take turns: as one client sees it over loopback, and how much more than where nobody needs a credential. Prints rows
+// (tests/bench/rows.ts).
 
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { importJWK, SignJWT } from "jose";
-import { bindings, bundle, serving } from "./workerd.mjs";
+import { figuresOf, isQuick, print, quantile, roundsOf, shuffled } from "../../bench/rows.ts";
+import { bindings, bundle, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-credentials";
-const FIRST_PORT = 8801;
 /** Callers take turns so often, with so many calls each time: one call after another, as to a worker that is in use. */
-const ROUNDS = Number(process.env.ROUNDS ?? 100);
-const WARM_UP = 10;
+const ROUNDS = roundsOf(50);
+const WARM_UP = isQuick() ? 1 : 10;
 const CALLS = 100;
+const OPEN = "no credential";
 /** How much longer than without may a call take that brings a token, in microseconds at the median. */
 const BOUND_US = 150;
 
@@ -33,20 +35,22 @@ const edDsa = (call) => token({ alg: "EdDSA", kid: "ed" }, ed, call);
 const seen = await hs256("seen");
 
 /** Each with its credential of the nth call, and a worker of its own: so all are as warm. */
-const CALLERS = [
-  { name: "open", credential: () => undefined },
-  { name: "API key", credential: () => API_KEY },
-  { name: "token, seen before", credential: () => seen },
-  { name: "token, first seen (HS256)", credential: hs256 },
-  { name: "token, first seen (EdDSA)", credential: edDsa },
-].map((caller, i) => ({ ...caller, port: FIRST_PORT + i, times: [] }));
+const CREDENTIALS = [
+  { name: OPEN, credential: () => undefined },
+  { name: "an API key", credential: () => API_KEY },
+  { name: "a token seen before", credential: () => seen },
+  { name: "a new token (HS256)", credential: hs256 },
+  { name: "a new token (EdDSA)", credential: edDsa, beside: { "its signature by OpenSSL": [signatureAlone()] } },
+];
+const ports = await freePorts(CREDENTIALS.length);
+const CALLERS = CREDENTIALS.map((caller, i) => ({ ...caller, port: ports[i], times: [] }));
 
 const modules = bundle("worker/index.ts", OUT);
 const service = ({ name, port }) => `(name = "${port}", worker = (
     modules = [${modules}],
     compatibilityDate = "2026-10-01",
     compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
-    bindings = ${bindings(name === "open" ? { AUTH_MODE: "open" } : secrets)}))`;
+    bindings = ${bindings(name === OPEN ? { AUTH_MODE: "open" } : secrets)}))`;
 const socket = ({ port }) => `(name = "${port}", address = "127.0.0.1:${port}", http = (), service = "${port}")`;
 const config = `services = [${CALLERS.map(service)}], sockets = [${CALLERS.map(socket)}]`;
 
@@ -77,8 +81,6 @@ async function connected(port) {
   };
 }
 
-const quantile = (sorted, q) => sorted[Math.min(Math.floor(sorted.length * q), sorted.length - 1)];
-
 /** What no worker can do without: the median time that a signature of Ed25519 takes by OpenSSL, in microseconds. */
 function signatureAlone() {
   const message = randomBytes(150);
@@ -89,19 +91,7 @@ function signatureAlone() {
     verify(null, message, pair.publicKey, signature);
     times.push((performance.now() - began) * 1000);
   }
-  return quantile(
-    times.sort((a, b) => a - b),
-    0.5,
-  );
-}
-
-function shuffled(all) {
-  const order = [...all];
-  for (let i = order.length - 1; i > 0; i--) {
-    const j = Math.floor(Math.random() * (i + 1));
-    [order[i], order[j]] = [order[j], order[i]];
-  }
-  return order;
+  return quantile(times, 0.5);
 }
 
 async function measure() {
@@ -111,29 +101,24 @@ async function measure() {
     for (const caller of shuffled(CALLERS)) {
       const requests = [];
       for (let i = 0; i < CALLS; i++) requests.push(requestOf(caller.port, await caller.credential(`${round} ${i}`)));
-      for (const request of requests) {
-        const us = await calls.get(caller)(request);
-        if (round >= 0) caller.times.push(us);
-      }
+      const times = [];
+      for (const request of requests) times.push(await calls.get(caller)(request));
+      if (round >= 0) caller.times.push(quantile(times, 0.5));
     }
   }
 }
 
-function print() {
-  const figures = CALLERS.map(({ name, times }) => {
-    times.sort((a, b) => a - b);
-    return { name, p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
-  });
-  const [open] = figures;
-  console.log("credential                  / open   p50 µs   p99 µs   − open µs");
-  for (const { name, p50, p99 } of figures) {
-    const more = p50 - open.p50;
-    const cells = [(p50 / open.p50).toFixed(2), p50.toFixed(0), p99.toFixed(0), more.toFixed(0)];
-    console.log(`${name.padEnd(27)} ${cells.map((cell, i) => cell.padStart([6, 8, 8, 11][i] ?? 0)).join(" ")}`);
-    if (more > BOUND_US) console.log(`  that is more than ${BOUND_US} µs: too much`);
+function printRows() {
+  const open = CALLERS.find(({ name }) => name === OPEN);
+  const common = { section: "edge", unit: "us", better: "less" };
+  for (const { name, times, beside = {} } of CALLERS) {
+    if (name === OPEN) continue;
+    print({ ...common, name: `a call with ${name}, p50`, figures: figuresOf({ ours: times, open: open.times }) });
+    const more = times.map((us, round) => us - open.times[round]);
+    const figures = figuresOf({ ours: more, ...beside });
+    print({ ...common, name: `what ${name} adds`, figures, goals: [{ atMost: BOUND_US }] });
   }
 }
 
-await serving(OUT, config, `http://localhost:${FIRST_PORT}/health`, measure);
-print();
-console.log(`An EdDSA signature alone takes ${signatureAlone().toFixed(0)} µs to verify.`);
+await serving(OUT, config, `http://localhost:${ports[0]}/health`, measure);
+printRows();

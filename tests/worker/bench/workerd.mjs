@@ -3,18 +3,21 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { createServer } from "node:net";
+import { join, relative, resolve } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
 
 /** A binding of a text, in workerd's configuration. */
 const text = ([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`;
 
-/** @returns the bindings of a worker: the vars of wrangler.toml, and texts beside them or in their place */
-export function bindings(texts) {
+/**
+ * @param others that are no texts, as workerd's configuration has them
+ * @returns the bindings of a worker: the vars of wrangler.toml, and texts beside them or in their place
+ */
+export function bindings(texts, others = []) {
   const { vars } = readConfig({ config: "wrangler.toml" });
-  return `[${Object.entries({ ...vars, ...texts })
-    .map(text)
-    .join(", ")}]`;
+  const all = [...Object.entries({ ...vars, ...texts }).map(text), ...others];
+  return `[${all.join(", ")}]`;
 }
 
 /**
@@ -22,9 +25,10 @@ export function bindings(texts) {
  *
  * @param main its file
  * @param out the directory that gets the bundle, emptied before
- * @returns the modules of a worker in workerd's configuration, which lies in that directory
+ * @param home the directory of workerd's configuration
+ * @returns the modules of a worker in that configuration
  */
-export function bundle(main, out) {
+export function bundle(main, out, home = out) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const config = ["--config", "tests/worker/bench/wrangler.toml"];
@@ -32,11 +36,21 @@ export function bundle(main, out) {
   const options = [...config, "--dry-run", "--outdir", resolve(out)];
   const bundled = spawnSync("wrangler", ["deploy", resolve(main), ...options], { encoding: "utf8" });
   if (bundled.status !== 0) throw new Error(bundled.stdout + bundled.stderr);
-  const script = (name) => `(name = "${name}", esModule = embed "${name}")`;
-  const wasm = (name) => `(name = "${name}", wasm = embed "${name}")`;
+  const embedded = (name) => `embed "${join(relative(home, out), name)}"`;
+  const script = (name) => `(name = "${name}", esModule = ${embedded(name)})`;
+  const wasm = (name) => `(name = "${name}", wasm = ${embedded(name)})`;
   const names = readdirSync(out);
   const modules = names.filter((name) => name.endsWith(".js")).map(script);
   return [...modules, ...names.filter((name) => name.endsWith(".wasm")).map(wasm)].join(", ");
+}
+
+/** Ports of 127.0.0.1 that nobody listens on: other runs may go on beside this one. */
+export async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => server.address().port);
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return ports;
 }
 
 /**

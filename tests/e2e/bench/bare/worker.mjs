@@ -1,11 +1,14 @@
 import { DurableObject } from "cloudflare:workers";
 
-// A container with nothing around it: what the engine and workerd take for a start, with and without a snapshot.
+// A container with nothing around it: what the engine and workerd take for a start, with and without a snapshot, and for each
+// hop of a call.
 
 export class Bare extends DurableObject {
   async fetch(request) {
     const { container, storage } = this.ctx;
     const { pathname } = new URL(request.url);
+    if (pathname === "/object") return new Response("ok");
+    if (pathname === "/container") return container.getTcpPort(8080).fetch("http://bare/");
     if (pathname === "/sleep") {
       storage.kv.put("snapshot", await container.snapshotContainer({}));
       await container.destroy();
@@ -29,5 +32,9 @@ export class Bare extends DurableObject {
 }
 
 export default {
-  fetch: (request, env) => env.BARE.getByName(new URL(request.url).searchParams.get("room")).fetch(request),
+  fetch(request, env) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/worker") return new Response("ok");
+    return env.BARE.getByName(searchParams.get("room")).fetch(request);
+  },
 };

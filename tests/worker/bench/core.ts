@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EdgeCore } from "../../../worker/edge";
 
 // Decides on one request n times, by the core and by what a Worker in TypeScript would do. Clocks stand still inside workerd
-// while it computes, so the caller takes the time.
+// while it computes, so the caller (core.mjs) takes the time.
 
 const core = new EdgeCore();
 const encoder = new TextEncoder();
