@@ -15,9 +15,9 @@ namespace roombox::bench {
 /// How much is measured. The defaults take some five minutes on two processors.
 struct Options {
   Programs programs;
-  int rounds = 600;       ///< Commands that are timed one by one, of each contender.
-  int large_rounds = 60;  ///< Of those with 1 MiB of output.
-  int slices = 9;         ///< Turns that each takes in a measurement of a rate.
+  int rounds = 500;       ///< Commands that are timed one by one, of each contender.
+  int large_rounds = 50;  ///< Of those with 1 MiB of output.
+  int slices = 7;         ///< Turns that each takes in a measurement of a rate.
   int streams = 5;        ///< Turns that each takes at a stream.
   int seconds = 15;       ///< That `yes` runs in the measurement of memory.
   int mebibytes = 256;    ///< Of the large stream; the small one is 100, or this where it is less.
@@ -117,7 +117,7 @@ void bench_shells(const Options& options, const ServerProcess& agent);
 void bench_streaming(const Options& options, const Field& field);
 
 /// One command's output to several attached clients.
-void bench_fan_out(const Options& options, const ServerProcess& agent);
+void bench_fan_out(const Options& options, const Running& ours);
 
 /// Keystrokes, output and memory of terminals.
 void bench_terminals(const Options& options, const Field& field);

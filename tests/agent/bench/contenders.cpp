@@ -20,12 +20,11 @@ Command unprivileged(Command command) {
   return command;
 }
 
-std::string id_after(std::uint16_t port, const std::string& request, const char* result) {
+json answer_to(std::uint16_t port, const std::string& request) {
   const auto response = Connection(port).exchange(request);
-  const auto body = json::parse(response.body, nullptr, false);
-  const auto& holder = body.contains(result) ? body[result] : body;
-  if (!holder.contains("id")) fail("no terminal: " + response.head + response.body);
-  return holder["id"];
+  auto body = json::parse(response.body, nullptr, false);
+  if (response.status / 100 != 2 || !body.is_object()) fail("not started: " + response.head + response.body);
+  return body;
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -56,16 +55,15 @@ Contender ours() {
     const auto id = "exec_" + std::string(20 - digits.size(), '0') + digits;
     return post("/executions", R"({"cmd":"true"})", "Roombox-Execution: " + id + "\r\n");
   };
-  it.terminal = TerminalDialect{
-      [](std::uint16_t port, Shell, const std::string& cmd) {
-        const json body{{"cmd", cmd}, {"pty", json::object()}};
-        return "/executions/" + id_after(port, post("/executions", body.dump()), "result") + "/attach";
-      },
-      "Roombox-Sandbox: sandbox-r1\r\nRoombox-Dialect: rooms\r\n",
-      "",
-      TerminalDialect::Input::Binary,
-      [](std::string_view keys) { return '\0' + std::string(keys); },
-      "\1"};
+  it.terminal = TerminalDialect{[](std::uint16_t port, Shell, const std::string& cmd) {
+                                  const json body{{"cmd", cmd}, {"pty", json::object()}};
+                                  return "/executions/" + start_execution(port, body.dump()) + "/attach";
+                                },
+                                "Roombox-Sandbox: sandbox-r1\r\nRoombox-Dialect: rooms\r\n",
+                                "",
+                                TerminalDialect::Input::Binary,
+                                [](std::string_view keys) { return '\0' + std::string(keys); },
+                                "\1"};
   return it;
 }
 
@@ -117,19 +115,20 @@ Contender sandbox_agent() {
   };
   it.exit_0 = "\"exitCode\":0";
   it.record = [](Shell shell, int) { return post("/v1/processes", body(shell, "true").dump()); };
-  it.terminal = TerminalDialect{
-      [](std::uint16_t port, Shell shell, const std::string& cmd) {
-        auto process = body(shell, cmd);
-        process["tty"] = process["interactive"] = true;
-        return "/v1/processes/" + id_after(port, post("/v1/processes", process.dump()), "") + "/terminal/ws";
-      },
-      "",
-      "",
-      TerminalDialect::Input::Text,
-      [](std::string_view keys) {
-        return json{{"type", "input"}, {"data", keys}}.dump();
-      },
-      ""};
+  it.terminal = TerminalDialect{[](std::uint16_t port, Shell shell, const std::string& cmd) {
+                                  auto process = body(shell, cmd);
+                                  process["tty"] = process["interactive"] = true;
+                                  const std::string id =
+                                      answer_to(port, post("/v1/processes", process.dump())).at("id");
+                                  return "/v1/processes/" + id + "/terminal/ws";
+                                },
+                                "",
+                                "",
+                                TerminalDialect::Input::Text,
+                                [](std::string_view keys) {
+                                  return json{{"type", "input"}, {"data", keys}}.dump();
+                                },
+                                ""};
   return it;
 }
 
@@ -178,6 +177,10 @@ std::string name_of(Shell shell) {
 
 std::string path_of(Shell shell) {
   return "/bin/" + name_of(shell);
+}
+
+std::string start_execution(std::uint16_t port, const std::string& body) {
+  return answer_to(port, post("/executions", body)).at("result").at("id");
 }
 
 const std::vector<Contender>& contenders() {

@@ -58,4 +58,9 @@ struct Contender {
 /// All of them, ours the first.
 const std::vector<Contender>& contenders();
 
+/// Has an agent of ours start what does not end with its call, in a terminal or detached.
+/// @param body JSON
+/// @return the execution's id
+std::string start_execution(std::uint16_t port, const std::string& body);
+
 }  // namespace roombox::bench

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/agent/bench/bench.h"
-#include "tests/agent/bench/connection.h"
 #include "tests/agent/bench/text_file.h"
 #include "tests/agent/bench/web_socket_client.h"
 
@@ -20,9 +19,8 @@ constexpr char kStdin = 0, kStdout = 1, kExit = 3, kEndOfReplay = 4;  // docs/ap
 /// One of those that are attached; takes what comes and counts it.
 class Reader {
  public:
-  Reader(std::uint16_t port, const std::string& id)
-      : socket_(port, "/executions/" + id + "/attach",
-                "Roombox-Sandbox: sandbox-r1\r\nRoombox-Dialect: rooms\r\n") {
+  Reader(const Running& ours, const std::string& id)
+      : socket_(ours.server.port(), "/executions/" + id + "/attach", ours.who.terminal->headers) {
     while (socket_.read().payload != std::string_view(&kEndOfReplay, 1)) continue;
   }
 
@@ -31,7 +29,7 @@ class Reader {
   void receive() {
     socket_.receive();
     while (const auto message = socket_.take()) {
-      if (message->kind == Kind::Close && !has_ended_) fail("an attached client was closed early");
+      if (message->kind == Kind::Close) has_ended_ = true;
       if (message->kind != Kind::Binary || message->payload.empty()) continue;
       if (message->payload[0] == kStdout) size_ += message->payload.size() - 1;
       if (message->payload[0] == kExit) has_ended_ = true;
@@ -63,32 +61,37 @@ void read_all(std::vector<Reader>& readers) {
   }
 }
 
-/// MiB/s that all clients get together.
-double speed(const ServerProcess& agent, const TextFile& file, int clients) {
+/// MiB/s that all clients get together; nothing where one was closed early: so the agent does with who is
+/// behind, and on a busy machine that may be the reader here.
+std::optional<double> speed(const Running& ours, const TextFile& file, int clients) {
   const json body{{"cmd", "read -r key; cat " + file.path()}, {"detach", true}};
-  const auto started = Connection(agent.port()).exchange(post("/executions", body.dump()));
-  if (started.status != 202) fail("not started: " + started.head + started.body);
-  const std::string id = json::parse(started.body).at("result").at("id");
+  const auto id = start_execution(ours.server.port(), body.dump());
   std::vector<Reader> readers;
-  for (int i = 0; i < clients; ++i) readers.emplace_back(agent.port(), id);
+  for (int i = 0; i < clients; ++i) readers.emplace_back(ours, id);
   const double time = seconds_of([&] {
     readers.front().start();
     read_all(readers);
   });
   for (const auto& reader : readers) {
-    if (reader.size() != file.size()) fail("an attached client got another number of bytes");
+    if (reader.size() != file.size()) return std::nullopt;
   }
   return clients * static_cast<double>(file.size()) / (1 << 20) / time;
 }
 
 }  // namespace
 
-void bench_fan_out(const Options& options, const ServerProcess& agent) {
+void bench_fan_out(const Options& options, const Running& ours) {
   const TextFile file(std::min(kMost, static_cast<std::size_t>(options.mebibytes) << 20));
   for (const int clients : kClients) {
-    Samples speeds;
-    for (int i = 0; i < options.streams; ++i) speeds.add(speed(agent, file, clients));
     Row row{"one output to " + std::to_string(clients) + " attached, all together", "MiB/s", Better::More};
+    Samples speeds;
+    for (int i = 0; i < options.streams; ++i) {
+      if (const auto measured = speed(ours, file, clients)) speeds.add(*measured);
+    }
+    if (speeds.size() == 0) {
+      leave_out("ours in \"" + row.name + "\"", "clients were behind and closed, each time");
+      continue;
+    }
     row.figures[kOurs] = figure_of(speeds);
     row.series = "one output to attached clients";
     row.x = clients;

@@ -1,5 +1,6 @@
 #include "tests/agent/bench/bench.h"
 #include "tests/agent/bench/connection.h"
+#include "tests/agent/bench/floor.h"
 #include "tests/agent/bench/load.h"
 #include "tests/agent/bench/stream_reader.h"
 #include "tests/agent/bench/text_file.h"
@@ -7,9 +8,9 @@
 namespace roombox::bench {
 namespace {
 
-constexpr char kFirst[] =
-    "first";  ///< In each row of a series the figure of that which all others are held to.
-constexpr int kAtOnce = 8, kRounds = 200, kWarmUp = 10, kTurns = 3;
+/// In each row of a series, the figure of that which all others are held to.
+constexpr char kFirst[] = "first";
+constexpr int kAtOnce = 8, kRounds = 200, kTurns = 3;
 constexpr int kMostOfFile = 64 << 10;  ///< KiB.
 constexpr double kMilli = 1000;
 constexpr double kFlat = 1.25;     ///< What is to stay as it is may be so much more, by chance.
@@ -28,24 +29,47 @@ void print_point(Row row, const Figure& figure, std::optional<Figure>& first) {
   print(row);
 }
 
+/// An execution's time at one point of an agent's life, beside the floor's at that moment.
+struct Moment {
+  Samples ours, floor;
+};
+
+Moment take_moment(const Running& ours) {
+  Load alone(ours.server.port(), 1, ours.who.request(Shell::Sh, "true"), holds(ours.who.exit_0));
+  Moment moment;
+  for (int i = 0; i < kRounds; ++i) {
+    moment.floor.add(seconds_of([] { floor::run(Shell::Sh, "true"); }));
+    moment.ours.add(seconds_of([&] { alone.run(1); }));
+  }
+  return moment;
+}
+
+/// The first time is put as what it would be at the floor's price of now: the points of a life are minutes
+/// apart, and the machine does other things meanwhile.
+void print_time(int life, const Moment& moment, const Moment& first) {
+  const double dearer = moment.floor.median() / first.floor.median();
+  Row row{"true, after " + std::to_string(life) + " executions, sh", "ms", Better::Less, "growth"};
+  row.series = "time of an execution, by how many there were";
+  row.x = life;
+  row.figures = {{kOurs, figure_of(moment.ours, kMilli)},
+                 {kFloor, figure_of(moment.floor, kMilli)},
+                 {kFirst, figure_of(first.ours, kMilli * dearer)}};
+  row.goals = {at_most(kFlat, kFirst)};
+  print(row);
+}
+
 void bench_lives(const Options& options) {
   const auto ours = start_ours(options);
-  const auto load = [&](int connections) {
-    return Load(ours.server.port(), connections, ours.who.request(Shell::Sh, "true"), holds(ours.who.exit_0));
-  };
-  Load alone = load(1), many = load(kAtOnce);
-  std::optional<Figure> first_time, first_memory;
+  Load many(ours.server.port(), kAtOnce, ours.who.request(Shell::Sh, "true"), holds(ours.who.exit_0));
+  std::optional<Moment> first;
+  std::optional<Figure> first_memory;
   int executed = 0;
   for (const int life : options.lives) {
     if (life > executed) many.run(life - executed);
-    executed = life;
-    Samples times;
-    for (int i = 0; i < kRounds; ++i) times.add(seconds_of([&] { alone.run(1); }));
-    executed += kRounds;
-    Row time{"true, after " + std::to_string(life) + " executions, sh", "ms"};
-    time.series = "time of an execution, by how many there were";
-    time.x = life;
-    print_point(time, figure_of(times, kMilli), first_time);
+    const auto moment = take_moment(ours);
+    executed = life + kRounds;
+    if (!first) first = moment;
+    print_time(life, moment, *first);
     Row memory{"resident, after " + std::to_string(life) + " executions", "KiB"};
     memory.series = "memory of the agent, by how many executions there were";
     memory.x = life;

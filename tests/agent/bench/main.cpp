@@ -71,7 +71,7 @@ void run(const Options& options, const std::vector<std::string>& parts) {
     const auto& agent = field.front()->server;
     if (wants("shells")) bench_shells(options, agent);
     if (wants("streaming")) bench_streaming(options, field);
-    if (wants("streaming")) bench_fan_out(options, agent);
+    if (wants("streaming")) bench_fan_out(options, *field.front());
     if (wants("terminals")) bench_terminals(options, field);
     if (wants("sessions")) bench_sessions(agent);
   }

@@ -2,7 +2,6 @@
 
 #include "tests/agent/attached.h"
 #include "tests/agent/bench/bench.h"
-#include "tests/agent/bench/connection.h"
 
 namespace roombox::bench {
 namespace {
@@ -12,23 +11,18 @@ using nlohmann::json;
 constexpr double kMilli = 1e3;
 constexpr double kLaterGoal = 50;  // ms
 
-std::string start(const ServerProcess& agent, json body) {
-  const auto response = Connection(agent.port()).exchange(post("/executions", body.dump()));
-  if (response.status != 202) fail("not started: " + response.head + response.body);
-  return json::parse(response.body).at("result").at("id");
-}
-
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 /// How late each line comes that a busy command stamps with the time, at most.
 double latest_line(const ServerProcess& agent, bool with_one_that_does_not_read) {
-  const auto id =
-      start(agent, {{"cmd",
-                     "read -r; for i in {1..150}; do head -c 100000 /dev/zero | tr '\\0' '\\n'; echo "
-                     "=$EPOCHREALTIME=; done"},
-                    {"detach", true}});
+  const auto id = start_execution(
+      agent.port(), json{{"cmd",
+                          "read -r; for i in {1..150}; do head -c 100000 /dev/zero | tr '\\0' '\\n'; echo "
+                          "=$EPOCHREALTIME=; done"},
+                         {"detach", true}}
+                        .dump());
   std::optional<Attached> idle;
   if (with_one_that_does_not_read) idle.emplace(agent.port(), id);
   Attached client(agent.port(), id);

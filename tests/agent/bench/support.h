@@ -40,8 +40,9 @@ class Samples {
 
   std::size_t size() const { return values_.size(); }
 
-  /// The value below which that share of all lies.
+  /// The value below which that share of all lies. Throws where there is none.
   double quantile(double share) const {
+    if (values_.empty()) fail("nothing was measured");
     auto sorted = values_;
     const auto at =
         sorted.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(sorted.size() - 1));
