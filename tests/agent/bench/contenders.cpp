@@ -14,9 +14,11 @@ using Command = std::vector<std::string>;
 constexpr int kTimeoutMs = 600'000;
 const std::string kBench = ROOMBOX_BENCH_DIRECTORY;
 
-/// Somebody unprivileged, as whom the agent runs commands where there is no user for them.
+/// As somebody unprivileged, as whom the agent runs commands where there is no user for them; it ends with
+/// us.
 Command unprivileged(Command command) {
-  command.insert(command.begin(), {"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"});
+  command.insert(command.begin(),
+                 {"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "--pdeathsig=KILL"});
   return command;
 }
 
