@@ -1,6 +1,6 @@
 // What it would save to start a shell before there is a command for it, by three ways, beside a shell that is
-// started when its command comes. The agent does none of them: docs/benchmarks/README.md says why. Prints
-// rows as agent_bench does with --json.
+// started when its command comes. The agent does none of them: docs/benchmarks/README.md says why. Prints a
+// table on stderr.
 //
 //   ahead_bench [rounds]
 
@@ -174,8 +174,8 @@ void bench(const std::string& shell, int rounds) {
     for (std::size_t way = 0; way < ways; ++way) times[way].add(run_once(static_cast<Way>(way), shell, fifo));
   }
   for (std::size_t way = 0; way < ways; ++way) {
-    std::printf("%-10s %-20s %8.3f %8.3f %8.2f\n", shell.c_str(), kNames[way], times[way].median(),
-                times[way].quantile(0.9), times[way].median() / times[0].median());
+    std::fprintf(stderr, "%-10s %-20s %8.3f %8.3f %8.2f\n", shell.c_str(), kNames[way], times[way].median(),
+                 times[way].quantile(0.9), times[way].median() / times[0].median());
   }
 }
 
@@ -185,7 +185,7 @@ void bench(const std::string& shell, int rounds) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 500;
   try {
-    std::printf("%-10s %-20s %8s %8s %8s\n", "`true` by", "started", "p50, ms", "p90, ms", "/ cold");
+    std::fprintf(stderr, "%-10s %-20s %8s %8s %8s\n", "`true` by", "started", "p50, ms", "p90, ms", "/ cold");
     for (const char* shell : {"/bin/bash", "/bin/sh"}) {
       if (::access(shell, X_OK) == 0) roombox::bench::bench(shell, rounds);
     }
