@@ -15,7 +15,7 @@ std::string_view name(JsonKind kind);
 /// `close`.
 struct JsonValue {
   JsonKind kind;
-  double number = 0;            ///< Of a number.
+  double number = 0;  ///< Of a number; 10^30 stands for all from there on, 10^-30 for all below it but 0.
   std::string* text = nullptr;  ///< Of a string, as UTF-8; the handler may move from it.
   bool truth = false;           ///< Of a boolean.
 };
