@@ -139,6 +139,7 @@ void BodyReader::field(const JsonValue& value) {
 }
 
 void BodyReader::report_unknown(const std::string& name) {
+  if (report_.is_full()) return;  // to look for a name that is near takes time, and a body has many
   const std::string quoted = FieldReport::quoted(name);
   if (report_.mentions(quoted)) return;
   std::vector<std::string_view> names;

@@ -10,8 +10,12 @@ namespace roombox {
 
 void FieldReport::add(std::string_view field, std::string_view message,
                       std::initializer_list<std::string_view> values) {
-  if (errors_.size() == limits::kFieldErrors) return;
+  if (is_full()) return;
   errors_.push_back({std::string(field), messages::fill(message, values)});
+}
+
+bool FieldReport::is_full() const {
+  return errors_.size() == limits::kFieldErrors;
 }
 
 bool FieldReport::mentions(std::string_view field) const {

@@ -18,6 +18,8 @@ class FieldReport {
            std::initializer_list<std::string_view> values = {});
 
   bool empty() const { return errors_.empty(); }
+  /// Whether it takes no more.
+  bool is_full() const;
   bool mentions(std::string_view field) const;
   FieldErrors take() { return std::move(errors_); }
 

@@ -44,6 +44,7 @@ Contender ours() {
   it.command = [](const Programs& programs, Shell shell, std::uint16_t port) {
     auto command = agent_command(programs.agent, "sandbox", port);
     command.push_back("--shell=" + path_of(shell));
+    command.insert(command.begin(), {"setpriv", "--pdeathsig=KILL"});  // others start through it too
     return command;
   };
   it.request = [](Shell, const std::string& cmd) { return post("/executions", json{{"cmd", cmd}}.dump()); };

@@ -13,6 +13,7 @@ constexpr char kFirst[] = "first";
 constexpr int kAtOnce = 8, kRounds = 200, kTurns = 3;
 constexpr int kMostOfFile = 64 << 10;  ///< KiB.
 constexpr double kMilli = 1000;
+constexpr double kLong = 64;       ///< MiB from which on an output's command does not count in its time.
 constexpr double kFlat = 1.25;     ///< What is to stay as it is may be so much more, by chance.
 constexpr double kMoreMemory = 4;  ///< MiB.
 
@@ -22,10 +23,10 @@ Running start_ours(const Options& options) {
 
 /// Prints the next point of a line that is to be flat; its goal is about the first of them.
 void print_point(Row row, const Figure& figure, std::optional<Figure>& first) {
+  if (first) row.goals.push_back(at_most(kFlat, kFirst));
   if (!first) first = figure;
   row.section = "growth";
   row.figures = {{kOurs, figure}, {kFirst, *first}};
-  row.goals.push_back(at_most(kFlat, kFirst));
   print(row);
 }
 
@@ -54,7 +55,7 @@ void print_time(int life, const Moment& moment, const Moment& first) {
   row.figures = {{kOurs, figure_of(moment.ours, kMilli)},
                  {kFloor, figure_of(moment.floor, kMilli)},
                  {kFirst, figure_of(first.ours, kMilli * dearer)}};
-  row.goals = {at_most(kFlat, kFirst)};
+  if (&moment != &first) row.goals = {at_most(kFlat, kFirst)};
   print(row);
 }
 
@@ -68,8 +69,8 @@ void bench_lives(const Options& options) {
     if (life > executed) many.run(life - executed);
     const auto moment = take_moment(ours);
     executed = life + kRounds;
+    print_time(life, moment, first ? *first : moment);
     if (!first) first = moment;
-    print_time(life, moment, *first);
     Row memory{"resident, after " + std::to_string(life) + " executions", "KiB"};
     memory.series = "memory of the agent, by how many executions there were";
     memory.x = life;
@@ -113,7 +114,7 @@ void bench_outputs(const Options& options) {
     whole.series = "time to the last byte, by MiB of output";
     whole.x = mebibytes;
     print(whole);
-    if (mebibytes >= 1) {
+    if (mebibytes >= kLong) {
       Row each{name + "each MiB", "ms"};
       each.series = "time for each MiB, by MiB of output";
       each.x = mebibytes;

@@ -38,7 +38,7 @@ interface Growth {
 function printPoint({ what, by, shape }: Growth, x: number, unit: string, rounds: number[], first = rounds): void {
   const isFlat = shape === "flat";
   const figures = figuresOf({ ours: rounds, ...(isFlat ? { [FIRST]: first } : {}) });
-  const goals = isFlat ? [{ to: FIRST, atMost: FLAT }] : [];
+  const goals = isFlat && rounds !== first ? [{ to: FIRST, atMost: FLAT }] : [];
   const name = `${what}, ${x} ${by}`;
   print({ section: "growth", name, unit, better: "less", figures, goals, series: `${what}, by ${by}`, x });
 }
