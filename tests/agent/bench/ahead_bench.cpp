@@ -5,10 +5,8 @@
 //   ahead_bench [rounds]
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/agent/bench/child.h"
 #include "tests/agent/bench/support.h"
 
 namespace roombox::bench {
@@ -62,7 +61,7 @@ std::vector<std::string> arguments(Way way, const std::string& shell, const Fifo
 }
 
 std::vector<std::string> environment(Way way, const Fifo& fifo) {
-  std::vector<std::string> all{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"};
+  std::vector<std::string> all{"PATH=/usr/bin:/bin", kLanguage};
   if (way == Way::Arguments) all.push_back("BASH_ENV=" + fifo.path());
   return all;
 }
@@ -108,7 +107,7 @@ class Shell {
       tell("unset BASH_ENV\n");
     }
     fifo_.reset();
-    await_end();
+    await_end(pid_, std::move(streams_[0]), std::move(streams_[1]));
   }
 
  private:
@@ -129,23 +128,6 @@ class Shell {
     iovec from{const_cast<char*>(kCommand), sizeof kCommand};
     iovec to{reinterpret_cast<void*>(at), sizeof kCommand};
     must("process_vm_writev", ::process_vm_writev(pid_, &from, 1, &to, 1, 0));
-  }
-
-  void await_end() {
-    std::array<pollfd, 2> open{pollfd{streams_[0].get(), POLLIN, 0}, pollfd{streams_[1].get(), POLLIN, 0}};
-    char bytes[4096];
-    for (std::size_t left = open.size(); left > 0;) {
-      must("poll", ::poll(open.data(), open.size(), -1));
-      for (auto& stream : open) {
-        if (stream.fd < 0 || stream.revents == 0 || ::read(stream.fd, bytes, sizeof bytes) > 0) continue;
-        stream.fd = -1;
-        --left;
-      }
-    }
-    int status;
-    must("waitpid", ::waitpid(pid_, &status, 0));
-    if (status != 0)
-      fail(std::string("a command failed that was run by way of ") + kNames[static_cast<std::size_t>(way_)]);
   }
 
   const Way way_;

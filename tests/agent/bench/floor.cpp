@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -11,11 +10,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <thread>
 #include <utility>
 
+#include "tests/agent/bench/child.h"
 #include "tests/agent/bench/connection.h"
 
 namespace roombox::bench::floor {
@@ -32,33 +31,13 @@ pid_t spawn(std::vector<std::string> command, int out, int err) {
   std::vector<char*> argv;
   for (auto& argument : command) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  char path[] = "PATH=/usr/bin:/bin", language[] = "LANG=C.UTF-8";  // bash reads a dozen files for the second
-  char* environment[] = {path, language, nullptr};
+  char path[] = "PATH=/usr/bin:/bin";
+  char* environment[] = {path, const_cast<char*>(kLanguage), nullptr};
   pid_t pid;
   const int failure = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environment);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) fail(command[0] + ": " + std::generic_category().message(failure));
   return pid;
-}
-
-void await(pid_t pid) {
-  int status;
-  must("waitpid", ::waitpid(pid, &status, 0));
-  if (status != 0) fail("a command of the floor failed");
-}
-
-void drain(Fd out, Fd err) {
-  std::array<Fd, 2> ends{std::move(out), std::move(err)};
-  pollfd pipes[] = {{ends[0].get(), POLLIN, 0}, {ends[1].get(), POLLIN, 0}};
-  static thread_local char bytes[64u << 10];
-  for (int open = 2; open > 0;) {
-    must("poll", ::poll(pipes, 2, -1));
-    for (auto& pipe : pipes) {
-      if (pipe.fd < 0 || pipe.revents == 0 || ::read(pipe.fd, bytes, sizeof bytes) > 0) continue;
-      pipe.fd = -1;  // no longer looked at
-      --open;
-    }
-  }
 }
 
 std::pair<Fd, Fd> open_pipe() {
@@ -73,8 +52,7 @@ void run_once(const std::string& shell, const std::string& cmd) {
   const pid_t pid = spawn({shell, "-c", cmd}, out_write.get(), err_write.get());
   out_write.reset();
   err_write.reset();
-  drain(std::move(out), std::move(err));
-  await(pid);
+  await_end(pid, std::move(out), std::move(err));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include <fstream>
 
+#include "tests/agent/bench/child.h"
 #include "tests/agent/bench/connection.h"
 
 namespace roombox::bench {
@@ -41,9 +42,8 @@ pid_t spawn(const std::vector<std::string>& command, int log) {
   std::vector<char*> argv;
   for (const auto& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  // The agent gives its commands a LANG in any case, for which bash reads a dozen files.
-  char path[] = "PATH=/usr/local/bin:/usr/bin:/bin", language[] = "LANG=C.UTF-8";
-  char* environment[] = {path, language, nullptr};
+  char path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+  char* environment[] = {path, const_cast<char*>(kLanguage), nullptr};
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);

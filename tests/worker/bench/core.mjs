@@ -2,7 +2,7 @@
 // (tests/bench/rows.ts).
 
 import { figuresOf, isQuick, print, roundsOf, shuffled } from "../../bench/rows.ts";
-import { bundle, freePorts, serving } from "./workerd.mjs";
+import { bundle, freePorts, serving, single } from "./workerd.mjs";
 
 const OUT = "dist/bench-core";
 const [PORT] = await freePorts(1);
@@ -20,11 +20,7 @@ const CASES = [
   { body: "1m", name: "valid, 1 MB", times: 20, goals: [] },
 ];
 
-const config = `
-  services = [(name = "bench", worker = (
-    modules = [${bundle("tests/worker/bench/core.ts", OUT)}],
-    compatibilityDate = "2026-10-01"))],
-  sockets = [(name = "http", address = "${new URL(ORIGIN).host}", http = (), service = "bench")]`;
+const config = single(bundle("tests/worker/bench/core.ts", OUT), PORT);
 
 /** Has one decide so often. @returns what came out, and the microseconds of one decision */
 async function decide(by, body, times) {

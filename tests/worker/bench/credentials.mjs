@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { importJWK, SignJWT } from "jose";
 import { figuresOf, isQuick, print, quantile, roundsOf, shuffled } from "../../bench/rows.ts";
-import { bindings, bundle, freePorts, serving } from "./workerd.mjs";
+import { bindings, bundle, DATE, FLAGS, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-credentials";
 /** Callers take turns so often, with so many calls each time: one call after another, as to a worker that is in use. */
@@ -48,8 +48,7 @@ const CALLERS = CREDENTIALS.map((caller, i) => ({ ...caller, port: ports[i], tim
 const modules = bundle("worker/index.ts", OUT);
 const service = ({ name, port }) => `(name = "${port}", worker = (
     modules = [${modules}],
-    compatibilityDate = "2026-10-01",
-    compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"],
+    ${DATE}, ${FLAGS},
     bindings = ${bindings(name === OPEN ? { AUTH_MODE: "open" } : secrets)}))`;
 const socket = ({ port }) => `(name = "${port}", address = "127.0.0.1:${port}", http = (), service = "${port}")`;
 const config = `services = [${CALLERS.map(service)}], sockets = [${CALLERS.map(socket)}]`;

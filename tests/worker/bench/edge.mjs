@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { figureOf, figuresOf, isQuick, print, roundsOf, shuffled } from "../../bench/rows.ts";
 import { INVALID, REFUSED, VALID } from "./requests.mjs";
-import { bindings, bundle, freePorts, serving } from "./workerd.mjs";
+import { bindings, bundle, DATE, FLAGS, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-edge";
 const LOAD = "build/native/tests/agent/bench/http_load";
@@ -36,7 +36,7 @@ const SERVICES = [
   {
     name: "ours",
     ...ours,
-    more: `compatibilityFlags = ["enable_request_signal", "request_signal_passthrough"], ${object("Registry")},
+    more: `${FLAGS}, ${object("Registry")},
     bindings = ${bindings({ AUTH_MODE: "open" }, [STUB("SANDBOX"), REGISTRY])}`,
   },
   { name: "trivial", ...trivial, more: `bindings = [${STUB("STUB")}, (name = "REFUSES", text = "no")]` },
@@ -44,7 +44,7 @@ const SERVICES = [
   { name: "zod", ...worker("typescript"), more: `bindings = [${STUB("STUB")}]` },
 ];
 const service = ({ name, modules, more }) => `(name = "${name}", worker = (
-    modules = [${modules}], compatibilityDate = "2026-10-01", ${more}))`;
+    modules = [${modules}], ${DATE}, ${more}))`;
 const socket = ([name, port]) => `(name = "${name}", address = "127.0.0.1:${port}", http = (), service = "${name}")`;
 const config = `services = [${SERVICES.map(service)}], sockets = [${Object.entries(PORTS).map(socket)}]`;
 

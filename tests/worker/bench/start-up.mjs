@@ -2,7 +2,7 @@
 // before. Prints a row (tests/bench/rows.ts).
 
 import { figureOf, isQuick, print } from "../../bench/rows.ts";
-import { bundle, freePorts, serving } from "./workerd.mjs";
+import { bundle, freePorts, serving, single } from "./workerd.mjs";
 
 const OUT = "dist/bench-core";
 const [PORT] = await freePorts(1);
@@ -10,11 +10,7 @@ const ORIGIN = `http://127.0.0.1:${PORT}`;
 /** A start for each: it happens once in a worker's life. */
 const STARTS = isQuick() ? 2 : 9;
 
-const config = `
-  services = [(name = "bench", worker = (
-    modules = [${bundle("tests/worker/bench/core.ts", OUT)}],
-    compatibilityDate = "2026-10-01"))],
-  sockets = [(name = "http", address = "${new URL(ORIGIN).host}", http = (), service = "bench")]`;
+const config = single(bundle("tests/worker/bench/core.ts", OUT), PORT);
 
 async function ms(decisions) {
   const began = performance.now();

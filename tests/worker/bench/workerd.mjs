@@ -7,6 +7,11 @@ import { createServer } from "node:net";
 import { join, relative, resolve } from "node:path";
 import { unstable_readConfig as readConfig } from "wrangler";
 
+const ours = readConfig({ config: "wrangler.toml" });
+/** What of the platform's behaviour our worker is made for, as workerd's configuration has it. */
+export const DATE = `compatibilityDate = "${ours.compatibility_date}"`;
+export const FLAGS = `compatibilityFlags = ${JSON.stringify(ours.compatibility_flags)}`;
+
 /** A binding of a text, in workerd's configuration. */
 const text = ([name, value]) => `(name = "${name}", text = ${JSON.stringify(value)})`;
 
@@ -15,10 +20,14 @@ const text = ([name, value]) => `(name = "${name}", text = ${JSON.stringify(valu
  * @returns the bindings of a worker: the vars of wrangler.toml, and texts beside them or in their place
  */
 export function bindings(texts, others = []) {
-  const { vars } = readConfig({ config: "wrangler.toml" });
-  const all = [...Object.entries({ ...vars, ...texts }).map(text), ...others];
+  const all = [...Object.entries({ ...ours.vars, ...texts }).map(text), ...others];
   return `[${all.join(", ")}]`;
 }
+
+/** @returns a configuration of one worker, which listens at a port */
+export const single = (modules, port) => `
+  services = [(name = "bench", worker = (modules = [${modules}], ${DATE}))],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "bench")]`;
 
 /**
  * Bundles a worker as a deployment would.
