@@ -5,8 +5,8 @@ import { type Bytes, bytesOf, concat } from "./bytes";
  * A declared length has been checked against the limit before; without one, the stream is cut.
  */
 export async function readBody(request: Request, limit: number): Promise<Bytes> {
+  if (request.headers.has("content-length")) return bytesOf(request); // without making a stream of it
   if (request.body === null) return new Uint8Array();
-  if (request.headers.has("content-length")) return bytesOf(request);
 
   const chunks: Uint8Array[] = [];
   let size = 0;

@@ -109,10 +109,10 @@ export interface Knowledge {
 export function headOf(request: Request, { caller, origins, maxRooms }: Knowledge): string {
   let lines = "";
   let bytes = 0;
-  for (const [name, value] of request.headers) {
+  request.headers.forEach((value, name) => {
     bytes += name.length + value.length + HEADER_EXTRA;
     if (HEAD_FIELDS.has(name)) lines += `${name}:${value}\n`;
-  }
+  });
   const ours = `roombox-caller:${caller}\nroombox-origins:${origins}\nroombox-max-rooms:${maxRooms}\n`;
   return `${request.method} ${request.url}\n${ours}roombox-header-bytes:${bytes}\n${lines}`;
 }

@@ -160,11 +160,16 @@ function dressed(reply: Response, to: Forward, call: Call): Response {
 /** What is ours alone to say, to the object and to the agent. */
 const OURS = "roombox-";
 
-/** A server in the sandbox gets the caller's own headers, but not what was meant for us. */
-function headersFor(to: Forward, { request, caller, trace }: Call): Headers {
-  const headers = new Headers(to.isTransparent ? request.headers : undefined);
-  for (const name of caller.spent) headers.delete(name);
+/** The caller's headers for a server in the sandbox, without what was meant for us. */
+function callersOwn(request: Request, { spent }: Caller): Headers {
+  const headers = new Headers(request.headers);
+  for (const name of spent) headers.delete(name);
   for (const name of [...headers.keys()]) if (name.startsWith(OURS)) headers.delete(name);
+  return headers;
+}
+
+function headersFor(to: Forward, { request, caller, trace }: Call): Headers {
+  const headers = to.isTransparent ? callersOwn(request, caller) : new Headers();
   for (const [name, value] of to.headers) headers.set(name, value);
   if (to.seed.byteLength > 0) headers.set(SEED_HEADER, `${to.seed.byteLength}`);
   headers.set(CALLER_HEADER, caller.name);
