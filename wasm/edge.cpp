@@ -109,7 +109,9 @@ struct Place {
 };
 
 std::optional<Place> find_place(std::string_view path) {
+  const std::ptrdiff_t depth = depth_of(path);
   for (const Route& route : routes()) {
+    if (route.depth != depth && !takes_rest(route.pattern)) continue;
     if (const auto found = match(route.pattern, path)) return Place{route.pattern, *found};
   }
   return std::nullopt;

@@ -11,11 +11,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kRooms = {"{roomID}", "{id}"};
 constexpr std::string_view kExecution = "{executionID}";
 constexpr std::string_view kPort = "{port}";
-constexpr std::string_view kRest = "{path}";
-
-std::ptrdiff_t slashes(std::string_view path) {
-  return std::count(path.begin(), path.end(), '/');
-}
 
 bool is_room(std::string_view segment) {
   return std::find(kRooms.begin(), kRooms.end(), segment) != kRooms.end();
@@ -122,8 +117,8 @@ std::optional<PathMatch> match(std::string_view pattern, std::string_view path) 
     }
   }
   // Segments that are not there looked like empty ones. Most patterns are refused before that is counted.
-  const std::ptrdiff_t more = slashes(whole_path) - slashes(whole_pattern);
-  if (more < 0 || (more > 0 && !whole_pattern.ends_with(kRest))) return std::nullopt;
+  const std::ptrdiff_t more = depth_of(whole_path) - depth_of(whole_pattern);
+  if (more < 0 || (more > 0 && !takes_rest(whole_pattern))) return std::nullopt;
   return found;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +31,16 @@ std::string query_without(std::string_view url, std::string_view name);
 /// The value of the first parameter of that name in a query, still encoded; none where it is absent, empty
 /// where it has no `=`.
 std::optional<std::string_view> parameter(std::string_view query, std::string_view name);
+
+/// How many segments a path or a pattern has: those that are of each other have as many, but where a pattern
+/// takes the rest of a path.
+constexpr std::ptrdiff_t depth_of(std::string_view path) {
+  return std::count(path.begin(), path.end(), '/');
+}
+inline constexpr std::string_view kRest = "{path}";
+constexpr bool takes_rest(std::string_view pattern) {
+  return pattern.ends_with(kRest);
+}
 
 /// What a path has in the places of a pattern's names in braces, still encoded; none where there is no such
 /// name.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "wasm/access.h"
 #include "wasm/edge.h"
+#include "wasm/router.h"
 
 namespace roombox::edge {
 
@@ -33,6 +35,7 @@ struct Route {
   std::string_view pattern;
   Decision (*decide)(const Call& call);
   Reply reply = Reply::Whole;
+  std::ptrdiff_t depth = depth_of(pattern);
 };
 
 /// Every call there is.

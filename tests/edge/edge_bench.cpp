@@ -47,6 +47,14 @@ void answer_400(benchmark::State& state) {
 }
 BENCHMARK(answer_400);
 
+/// A path that is compared with the pattern of every call.
+void answer_404(benchmark::State& state) {
+  Request request = exec_call("{}");
+  request.url = "http://localhost:8787/api/rooms/room-123/sandbox/run";
+  for (auto _ : state) benchmark::DoNotOptimize(decide(request));
+}
+BENCHMARK(answer_404);
+
 /// Bytes per second stay the same from 1 KB to 1 MB: linear.
 void forward_large(benchmark::State& state) {
   const std::string command(static_cast<std::size_t>(state.range(0)), 'x');
