@@ -4,7 +4,13 @@ import { readFields } from "./fields";
 import type { Outcome } from "./outcome";
 
 /** What the core decided about a request: `Decision` of wasm/edge.h; and what it is about, for the log. */
-export type Decision = (Answer | { action: "readBody"; limit: number } | Forward | Ask | Page) & { note: Note };
+export type Decision = ((Answer | Forward | Ask | Page) & { note: Note }) | ReadBody;
+
+/** The core decides again when it has the body. */
+interface ReadBody {
+  action: "readBody";
+  limit: number;
+}
 
 /** What is undefined is not known, or is none. */
 export interface Note {
@@ -165,6 +171,7 @@ export class EdgeCore {
 function readDecision(memory: ArrayBuffer, at: number): Decision {
   const words = new Uint32Array(memory, at, 8);
   const [action, number = 0, , headLength = 0, bodyAt = 0, bodyLength = 0, noteAt = 0, noteLength = 0] = words;
+  if (action === 1) return { action: "readBody", limit: number };
   // Each decoding is a call out of V8: the note is directly before the head, and ASCII.
   const text = decoder.decode(new Uint8Array(memory, noteAt, noteLength + headLength));
   const note = readNote(text.slice(0, noteLength));
@@ -173,8 +180,6 @@ function readDecision(memory: ArrayBuffer, at: number): Decision {
   switch (action) {
     case 0:
       return { action: "answer", response: readAnswer(number, head, body), note };
-    case 1:
-      return { action: "readBody", limit: number, note };
     case 2: {
       const [call = "", reply = ""] = head.split("\n\n");
       const [sandbox = "", requestLine = "", ...headers] = call.split("\n");

@@ -88,6 +88,7 @@ async function carryOut(call: Call): Promise<Response> {
   if (decision.action === "readBody") {
     body = await readBody(request, decision.limit);
     decision = core.decide(head, body);
+    if (decision.action === "readBody") throw new Error("the core asked for a body that it has");
   }
   call.note = decision.note;
   if ("sandbox" in decision && (await isTooMany(env, caller, decision.sandbox))) {
@@ -105,8 +106,6 @@ async function carryOut(call: Call): Promise<Response> {
     case "page":
       call.action = "page";
       return pageOf(decision.file, call);
-    case "readBody":
-      throw new Error("the core asked for a body that it has");
   }
 }
 
