@@ -46,7 +46,7 @@ class Attachment : public WebSocketHandler, public std::enable_shared_from_this<
   std::weak_ptr<WebSocket> socket_;
   Deferred wake_;
   LogReader reader_;
-  asio::steady_timer patience_;
+  Timer patience_;
   bool waited_for_ = false;  ///< The timer runs.
   const std::uint64_t replay_end_;
   std::shared_ptr<void> attached_;

@@ -89,8 +89,8 @@ void Execution::refuse(Error error) {
 }
 
 void Execution::take_streams(sys::Fd out, sys::Fd err, sys::Fd in) {
-  pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, out.release())});
-  if (err) pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, err.release())});
+  pipes_[0].emplace(Pipe{Descriptor(context_.io, out.release())});
+  if (err) pipes_[1].emplace(Pipe{Descriptor(context_.io, err.release())});
   if (in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(in));
   if (stdin_ && request_.stdin_text) {
     stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});

@@ -47,7 +47,7 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
   void finish(Outcome outcome);
 
   asio::io_context& io_;
-  asio::posix::stream_descriptor pipe_;
+  Descriptor pipe_;
   std::deque<Write> queue_;
   std::size_t queued_ = 0;   ///< Bytes, without what was written of the first.
   std::size_t written_ = 0;  ///< Of the first.
