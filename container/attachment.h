@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "container/deferred.h"
 #include "container/execution.h"
 #include "container/web_socket.h"
 #include "wasm/protocol/attach.h"
@@ -44,7 +43,6 @@ class Attachment : public WebSocketHandler, public std::enable_shared_from_this<
   const Client client_;
   const Framing framing_;
   std::weak_ptr<WebSocket> socket_;
-  Deferred wake_;
   LogReader reader_;
   Timer patience_;
   bool waited_for_ = false;  ///< The timer runs.

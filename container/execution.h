@@ -127,6 +127,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void await_launch();
   void watch(Stream stream);
   void read(Stream stream);
+  std::size_t read_once(Stream stream);
   void read_on();
   void stop(Status why);
   void on_exit(Exit exit);

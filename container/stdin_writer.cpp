@@ -64,7 +64,7 @@ void StdinWriter::finish(Outcome outcome) {
   queue_.pop_front();
   queued_ -= write.bytes.size();
   written_ = 0;
-  asio::post(io_, [done = std::move(write.done), outcome] { done(outcome); });
+  if (write.done) asio::post(io_, [done = std::move(write.done), outcome] { done(outcome); });
 }
 
 }  // namespace roombox
