@@ -24,6 +24,7 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
 
   /// Queues bytes; calls back, from the io_context, when the pipe has taken them all, or none or some of them
   /// and will take no more. False where none are taken.
+  /// @param done may be null
   bool write(std::string bytes, Handler done);
 
   /// Ends the command's input after what is queued. Nothing can be written afterwards.
@@ -45,6 +46,7 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
   };
   void pump();
   void finish(Outcome outcome);
+  void tell(Handler done, Outcome outcome);
 
   asio::io_context& io_;
   Descriptor pipe_;
