@@ -27,8 +27,7 @@ Attachment::Attachment(asio::io_context& io, std::shared_ptr<Execution> executio
     : execution_(std::move(execution)),
       client_(std::move(client)),
       framing_(framing),
-      wake_(io, [this] { on_output(); }),
-      reader_(execution_->log(), at, LogReader::Pace::Reader, limits::kStreamBehind, [this] { wake_(); }),
+      reader_(execution_->log(), at, LogReader::Pace::Reader, limits::kStreamBehind, [this] { on_output(); }),
       patience_(io),
       replay_end_(execution_->log().end()),
       attached_(execution_->attach()) {}
@@ -98,7 +97,7 @@ void Attachment::on_message(WebSocketMessage message, std::function<void()> done
   }
   if (message.bytes.empty() || static_cast<Channel>(message.bytes[0]) != Channel::Stdin) {
     close_ = close_with(CloseCode::Unsupported, messages::kAttachedChannel);
-    wake_();
+    on_output();
     return done();
   }
   write(message.bytes.substr(1), std::move(done));
@@ -113,17 +112,19 @@ void Attachment::write(std::string bytes, std::function<void()> done) {
     return done();
   }
   const bool waits = input->queued() + bytes.size() > limits::kAttachedInput;
-  const auto written = [weak = weak_from_this(),
-                        done = waits ? done : nullptr](StdinWriter::Outcome outcome) {
-    const auto self = weak.lock();
-    if (self && outcome == StdinWriter::Outcome::Full) {
-      self->close_ = close_with(CloseCode::Behind, messages::kStdinFull);
-      self->wake_();
-    }
-    if (done) done();
-  };
-  input->write(std::move(bytes), written);
-  if (!waits) done();
+  if (!waits) {
+    input->write(std::move(bytes), nullptr);
+    return done();
+  }
+  input->write(std::move(bytes),
+               [weak = weak_from_this(), done = std::move(done)](StdinWriter::Outcome outcome) {
+                 const auto self = weak.lock();
+                 if (self && outcome == StdinWriter::Outcome::Full) {
+                   self->close_ = close_with(CloseCode::Behind, messages::kStdinFull);
+                   self->on_output();
+                 }
+                 done();
+               });
 }
 
 void Attachment::control(std::string_view text) {
@@ -145,7 +146,7 @@ void Attachment::control(std::string_view text) {
 void Attachment::refuse(const Error& error) {
   if (framing_ == Framing::Raw || client_.dialect != Dialect::Rooms) return;
   refusal_ = render(error, client_.dialect);
-  wake_();
+  on_output();
 }
 
 }  // namespace roombox

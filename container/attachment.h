@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "container/deferred.h"
 #include "container/execution.h"
 #include "container/web_socket.h"
 #include "wasm/protocol/attach.h"
@@ -44,9 +43,8 @@ class Attachment : public WebSocketHandler, public std::enable_shared_from_this<
   const Client client_;
   const Framing framing_;
   std::weak_ptr<WebSocket> socket_;
-  Deferred wake_;
   LogReader reader_;
-  asio::steady_timer patience_;
+  Timer patience_;
   bool waited_for_ = false;  ///< The timer runs.
   const std::uint64_t replay_end_;
   std::shared_ptr<void> attached_;

@@ -198,7 +198,7 @@ sys::Fd Cgroup::open_events() const {
 }
 
 CgroupEmptied::CgroupEmptied(asio::io_context& io, const Cgroup& cgroup)
-    : events_(std::make_shared<asio::posix::stream_descriptor>(io)) {
+    : events_(std::make_shared<Descriptor>(io)) {
   // Opened for this wait alone: what is news to a poll(2) is told from the last read of each open file.
   sys::Fd events = cgroup.open_events();
   boost::system::error_code refused;
@@ -220,7 +220,7 @@ void CgroupEmptied::async_wait(std::function<void()> done) {
   wait(events_, std::move(done));
 }
 
-void CgroupEmptied::wait(std::shared_ptr<asio::posix::stream_descriptor> events, std::function<void()> done) {
+void CgroupEmptied::wait(std::shared_ptr<Descriptor> events, std::function<void()> done) {
   // A file that was never read is news, so the state from before the wait is not missed.
   auto& descriptor = *events;
   descriptor.async_wait(

@@ -103,9 +103,9 @@ class CgroupEmptied {
   void async_wait(std::function<void()> done);
 
  private:
-  static void wait(std::shared_ptr<asio::posix::stream_descriptor> events, std::function<void()> done);
+  static void wait(std::shared_ptr<Descriptor> events, std::function<void()> done);
 
-  std::shared_ptr<asio::posix::stream_descriptor> events_;
+  std::shared_ptr<Descriptor> events_;
 };
 
 /// The agent's own subtree of the hierarchy. Lives in the io_context's thread.

@@ -61,7 +61,7 @@ class EventStream : public BodySource, public std::enable_shared_from_this<Event
   std::array<bool, 2> from_cut_;  ///< Of a stream: it begins where older output is gone.
   bool silent_ = false;           ///< Nothing was sent since the last look.
   bool ping_due_ = false;
-  asio::steady_timer ping_;
+  Timer ping_;
 };
 
 }  // namespace roombox

@@ -89,8 +89,8 @@ void Execution::refuse(Error error) {
 }
 
 void Execution::take_streams(sys::Fd out, sys::Fd err, sys::Fd in) {
-  pipes_[0].emplace(Pipe{asio::posix::stream_descriptor(context_.io, out.release())});
-  if (err) pipes_[1].emplace(Pipe{asio::posix::stream_descriptor(context_.io, err.release())});
+  pipes_[0].emplace(Pipe{Descriptor(context_.io, out.release())});
+  if (err) pipes_[1].emplace(Pipe{Descriptor(context_.io, err.release())});
   if (in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(in));
   if (stdin_ && request_.stdin_text) {
     stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});
@@ -154,6 +154,7 @@ void Execution::on_status(int status) {
   for (const auto stream : {Stream::Stdout, Stream::Stderr}) {
     if (pipe(stream).open && !log_.is_held()) read(stream);
   }
+  log_.wake_readers();
   on_exit({status, std::nullopt});
 }
 
@@ -247,6 +248,7 @@ void Execution::watch(Stream stream) {
                                        if (ec) return;  // closed at the end
                                        self->pipe(stream).watched = false;
                                        self->read(stream);
+                                       self->log_.wake_readers();
                                        self->read_on();
                                        self->end_if_over();
                                      });
@@ -261,25 +263,35 @@ void Execution::read_on() {
   }
 }
 
-/// Empties a pipe into the log, or takes its turn's share of it; notes its end.
+/// Empties a pipe into the log, or takes its turn's share of it; notes its end. Readers are told afterwards.
 void Execution::read(Stream stream) {
+  const int turn = request_.terminal ? limits::kTerminalReadsPerTurn : limits::kReadsPerTurn;
+  for (int reads = 0; reads < turn && pipe(stream).open; ++reads) {
+    const std::size_t size = read_once(stream);
+    if (size == 0) return;
+    if (ended_) continue;
+    // Short of a terminal's most it is empty now: the echo of a key is not to wait for the kernel to say so.
+    if (log_.is_held() || (request_.terminal && size < limits::kTerminalRead)) return;
+  }
+}
+
+/// Bytes that came from a pipe into the log: none where there are none yet, and at its end, which is noted.
+std::size_t Execution::read_once(Stream stream) {
   Pipe& from = pipe(stream);
   auto& buffer = context_.read_buffer;
-  for (int turn = 0; turn < limits::kReadsPerTurn && from.open; ++turn) {
-    const auto size = sys::call(
-        "read", [&] { return ::read(from.descriptor.native_handle(), buffer.data(), buffer.size()); });
-    if (!size && size.error().number == EAGAIN) return;
-    if (!size || *size == 0) {
-      from.open = false;
-    } else {
-      if (static_cast<std::size_t>(*size) == buffer.size() && !std::exchange(from.widened, true))
-        ::fcntl(from.descriptor.native_handle(), F_SETPIPE_SZ,
-                limits::kBusyPipe);  // at worst it stays narrow
-      context_.counters.output_bytes[static_cast<std::size_t>(stream)] += static_cast<std::size_t>(*size);
-      log_.append(stream, {buffer.data(), static_cast<std::size_t>(*size)});
-      if (!ended_ && log_.is_held()) return;
-    }
+  const auto size = sys::call(
+      "read", [&] { return ::read(from.descriptor.native_handle(), buffer.data(), buffer.size()); });
+  if (!size && size.error().number == EAGAIN) return 0;
+  if (!size || *size == 0) {
+    from.open = false;
+    return 0;
   }
+  const auto bytes = static_cast<std::size_t>(*size);
+  if (bytes == buffer.size() && !std::exchange(from.widened, true))
+    ::fcntl(from.descriptor.native_handle(), F_SETPIPE_SZ, limits::kBusyPipe);  // at worst it stays narrow
+  context_.counters.output_bytes[static_cast<std::size_t>(stream)] += bytes;
+  log_.append(stream, {buffer.data(), bytes});
+  return bytes;
 }
 
 void Execution::signal(int number) {

@@ -115,7 +115,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
  private:
   /// The read end of one of its streams.
   struct Pipe {
-    asio::posix::stream_descriptor descriptor;
+    Descriptor descriptor;
     bool open = true;
     bool watched = false;
     bool widened = false;
@@ -127,6 +127,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void await_launch();
   void watch(Stream stream);
   void read(Stream stream);
+  std::size_t read_once(Stream stream);
   void read_on();
   void stop(Status why);
   void on_exit(Exit exit);
@@ -150,10 +151,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::optional<std::chrono::milliseconds> duration_;
 
-  asio::steady_timer timer_;         ///< Of its timeout; once its shell has exited, of its terminal's end.
-  asio::steady_timer disconnected_;  ///< Since the last attached client has left, or the first is awaited.
+  Timer timer_;         ///< Of its timeout; once its shell has exited, of its terminal's end.
+  Timer disconnected_;  ///< Since the last attached client has left, or the first is awaited.
   std::size_t attached_ = 0;
-  std::optional<asio::posix::stream_descriptor> launched_;
+  std::optional<Descriptor> launched_;
   std::function<void()> settle_launch_;       ///< Learns how the launch went, once.
   std::array<std::optional<Pipe>, 2> pipes_;  ///< Of a terminal the first alone.
   std::shared_ptr<StdinWriter> stdin_;

@@ -79,9 +79,9 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   void make_room();
   void check_deadlines();
 
-  tcp::acceptor acceptor_;
-  asio::steady_timer check_;
-  asio::steady_timer retry_;
+  Acceptor acceptor_;
+  Timer check_;
+  Timer retry_;
   std::unordered_set<Session*> sessions_;
   HttpCounters counters_;
   bool full_ = false;
@@ -92,7 +92,7 @@ namespace {
 /// One connection: reads a request, hands it on, writes the response, and again.
 class Session : public Exchange, public std::enable_shared_from_this<Session> {
  public:
-  Session(std::shared_ptr<HttpListener> server, tcp::socket socket)
+  Session(std::shared_ptr<HttpListener> server, Socket socket)
       : server_(std::move(server)), socket_(std::move(socket)) {
     error_code ignored;
     socket_.set_option(tcp::no_delay(true), ignored);
@@ -152,7 +152,7 @@ class Session : public Exchange, public std::enable_shared_from_this<Session> {
   void refuse(error_code ec);
 
   std::shared_ptr<HttpListener> server_;
-  tcp::socket socket_;
+  Socket socket_;
   Clock::time_point deadline_{};
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -532,7 +532,7 @@ void HttpListener::accept() {
     full_ = true;  // goes on when one of them has gone
     return make_room();
   }
-  acceptor_.async_accept([self = shared_from_this()](error_code ec, tcp::socket socket) {
+  acceptor_.async_accept([self = shared_from_this()](error_code ec, Socket socket) {
     if (ec == asio::error::operation_aborted) return;
     if (ec) {
       log::warn("cannot accept a connection: " + ec.message());

@@ -67,7 +67,7 @@ class BodySink {
 
 /// A request that is to be relayed, with the connection that it came by: both are its exchange's.
 struct Handover {
-  asio::ip::tcp::socket& socket;
+  Socket& socket;
   unsigned version;                        ///< Of HTTP: 10 or 11.
   HttpHeaders headers;                     ///< As they came; those of one name together.
   std::optional<std::uint64_t> body_size;  ///< None where it comes in chunks.

@@ -86,6 +86,12 @@ inline constexpr std::size_t kUnstoredOutput = 64u << 20;
 /// Reads from one pipe before other events get their turn: as many as empty it, however full.
 inline constexpr int kReadsPerTurn = kBusyPipe / kReadChunk;
 
+/// Bytes that a terminal gives at once where it has more: as many as the kernel keeps for its reader
+/// (N_TTY_BUF_SIZE, less one). And reads from one before other events get their turn: two full messages,
+/// which is a millisecond.
+inline constexpr std::size_t kTerminalRead = 4095;
+inline constexpr int kTerminalReadsPerTurn = 2 * kReadChunk / kTerminalRead;
+
 /// Bounds of the metrics' buckets: of an execution's duration, from what a shell takes to start to the
 /// longest timeout's tenth; and of a killed tree's death, up to kTreeDeath.
 inline constexpr std::array<std::chrono::milliseconds, 6> kExecutionBuckets = {10ms, 100ms, 1s,

@@ -48,7 +48,7 @@ class Termination {
     return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
-  asio::posix::stream_descriptor signals_;
+  Descriptor signals_;
   Engine& engine_;
 };
 

@@ -22,7 +22,6 @@ void OutputLog::append(Stream stream, std::string_view bytes) {
   if (bytes.empty()) return;
   store(stream, bytes);
   keep(stream, bytes);
-  wake_readers();
 }
 
 void OutputLog::wake_readers() {

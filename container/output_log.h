@@ -41,10 +41,10 @@ class OutputLog {
   OutputLog(const OutputLog&) = delete;
   OutputLog& operator=(const OutputLog&) = delete;
 
-  /// Appends and tells the readers.
+  /// Appends. Readers are told once the writer has appended what it has: by wake_readers.
   void append(Stream stream, std::string_view bytes);
 
-  /// Tells the readers that there is more to tell than bytes, such as the end.
+  /// Tells the readers that there is more: bytes, or the end.
   void wake_readers();
 
   /// The first bytes of a stream, without a gap; valid until the next append.
@@ -112,7 +112,7 @@ class LogReader {
 
   /// @param at     where it begins to read, between begin() and end() of the log
   /// @param behind bytes that a writer which waits may be ahead
-  /// @param wake   called on each append, and on wake_readers; must not end this reader
+  /// @param wake   called by wake_readers; must not end this reader
   LogReader(OutputLog& log, std::uint64_t at, Pace pace, std::size_t behind, std::function<void()> wake);
   ~LogReader();
   LogReader(const LogReader&) = delete;

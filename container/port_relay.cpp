@@ -148,9 +148,9 @@ class Relay : public std::enable_shared_from_this<Relay> {
   }
 
   const std::shared_ptr<Exchange> exchange_;
-  tcp::socket& client_;
-  tcp::socket server_;
-  asio::steady_timer timer_;  ///< Of the next try to connect, then of the next look at the writes.
+  Socket& client_;
+  Socket server_;
+  Timer timer_;  ///< Of the next try to connect, then of the next look at the writes.
   const unsigned short port_;
   const Dialect dialect_;
   const Clock::time_point wait_until_;

@@ -196,7 +196,7 @@ class Deaths {
 
   asio::io_context& io_;
   unsigned round_ = 0;
-  std::vector<asio::posix::stream_descriptor> awaited_;
+  std::vector<Descriptor> awaited_;
   std::size_t left_ = 0;
   std::function<void()> all_dead_;
 };
@@ -244,7 +244,7 @@ class CgroupKill : public std::enable_shared_from_this<CgroupKill> {
   }
 
   asio::io_context& io_;
-  asio::steady_timer deadline_;
+  Timer deadline_;
   Deaths deaths_;
   CgroupEmptied emptied_;
   bool empty_ = false;
@@ -256,7 +256,7 @@ struct MarkKill {
   MarkKill(asio::io_context& io, gid_t mark_of_tree) : mark(mark_of_tree), deadline(io), deaths(io) {}
 
   gid_t mark;
-  asio::steady_timer deadline;  ///< Of those who wait; with none left, of a death that is awaited.
+  Timer deadline;  ///< Of those who wait; with none left, of a death that is awaited.
   Deaths deaths;
   std::vector<std::function<void(TreeDeath)>> done;  ///< Those who wait; none once they were told of Overdue.
   std::chrono::milliseconds patience = limits::kTreeDeath;  ///< With a death, once nobody waits.
@@ -459,7 +459,7 @@ class MarkKiller : public std::enable_shared_from_this<MarkKiller> {
   }
 
   asio::io_context& io_;
-  asio::steady_timer blind_;
+  Timer blind_;
   std::unordered_map<gid_t, std::shared_ptr<MarkKill>> kills_;  ///< All, by mark.
   Kills waiting_;                                               ///< Those that the next pass serves.
 };

@@ -45,8 +45,8 @@ Reaper::Reaper(asio::io_context& io) : io_(io), sigchld_(io, open_sigchld()), sw
 }
 
 void Reaper::watch(pid_t pid, sys::Fd pidfd, ExitHandler on_exit) {
-  auto [child, added] = children_.try_emplace(
-      pid, Child{asio::posix::stream_descriptor(io_, pidfd.release()), std::move(on_exit)});
+  auto [child, added] =
+      children_.try_emplace(pid, Child{Descriptor(io_, pidfd.release()), std::move(on_exit)});
   child->second.pidfd.async_wait(asio::posix::descriptor_base::wait_read,
                                  [this, pid](boost::system::error_code ec) {
                                    if (!ec) reap(pid);

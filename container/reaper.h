@@ -43,7 +43,7 @@ class Reaper {
 
  private:
   struct Child {
-    asio::posix::stream_descriptor pidfd;
+    Descriptor pidfd;
     ExitHandler on_exit;
   };
 
@@ -52,8 +52,8 @@ class Reaper {
   bool reap_some(int count);
 
   asio::io_context& io_;
-  asio::posix::stream_descriptor sigchld_;
-  asio::steady_timer sweep_;
+  Descriptor sigchld_;
+  Timer sweep_;
   std::unordered_map<pid_t, Child> children_;
 };
 

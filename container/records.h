@@ -54,7 +54,7 @@ class Records {
   Number count_ = 0;
   std::size_t bytes_ = 0;  ///< Of their output.
   std::size_t running_ = 0;
-  asio::steady_timer idle_;
+  Timer idle_;
   std::shared_ptr<RecordFeed> feed_;
 };
 

@@ -107,12 +107,12 @@ class Shell : public std::enable_shared_from_this<Shell> {
   Reaper& reaper_;
   ProcessTrees& trees_;
 
-  asio::posix::stream_descriptor control_;
+  Descriptor control_;
   sys::Fd text_;  ///< The file in memory; the shell can only read it.
   std::optional<NamelessFifo> out_, err_, in_;
 
   std::string directory_, path_;  ///< For errors.
-  std::optional<asio::posix::stream_descriptor> launched_;
+  std::optional<Descriptor> launched_;
   LaunchPtr launch_;
   std::optional<LaunchFailure> launch_failure_;
   pid_t pid_ = 0;

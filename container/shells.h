@@ -51,7 +51,7 @@ class Shells {
   Reaper& reaper_;
   ProcessTrees& trees_;
   const std::chrono::milliseconds idle_;
-  asio::steady_timer sweep_;
+  Timer sweep_;
   bool sweeps_ = false;
   std::unordered_map<std::string, Line> lines_;
 };

@@ -11,7 +11,7 @@ StdinWriter::StdinWriter(asio::io_context& io, sys::Fd pipe) : io_(io), pipe_(io
 
 bool StdinWriter::write(std::string bytes, Handler done) {
   const auto refuse = [&](Outcome outcome) {
-    asio::post(io_, [done = std::move(done), outcome] { done(outcome); });
+    tell(std::move(done), outcome);
     return false;
   };
   if (is_closed()) return refuse(Outcome::Closed);
@@ -64,7 +64,11 @@ void StdinWriter::finish(Outcome outcome) {
   queue_.pop_front();
   queued_ -= write.bytes.size();
   written_ = 0;
-  asio::post(io_, [done = std::move(write.done), outcome] { done(outcome); });
+  tell(std::move(write.done), outcome);
+}
+
+void StdinWriter::tell(Handler done, Outcome outcome) {
+  if (done) asio::post(io_, [done = std::move(done), outcome] { done(outcome); });
 }
 
 }  // namespace roombox

@@ -24,6 +24,7 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
 
   /// Queues bytes; calls back, from the io_context, when the pipe has taken them all, or none or some of them
   /// and will take no more. False where none are taken.
+  /// @param done may be null
   bool write(std::string bytes, Handler done);
 
   /// Ends the command's input after what is queued. Nothing can be written afterwards.
@@ -45,9 +46,10 @@ class StdinWriter : public std::enable_shared_from_this<StdinWriter> {
   };
   void pump();
   void finish(Outcome outcome);
+  void tell(Handler done, Outcome outcome);
 
   asio::io_context& io_;
-  asio::posix::stream_descriptor pipe_;
+  Descriptor pipe_;
   std::deque<Write> queue_;
   std::size_t queued_ = 0;   ///< Bytes, without what was written of the first.
   std::size_t written_ = 0;  ///< Of the first.

@@ -24,8 +24,7 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 class Connection : public WebSocket, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::ip::tcp::socket socket, std::shared_ptr<WebSocketHandler> handler,
-             std::shared_ptr<void> keep)
+  Connection(Socket socket, std::shared_ptr<WebSocketHandler> handler, std::shared_ptr<void> keep)
       : stream_(std::move(socket)), handler_(std::move(handler)), keep_(std::move(keep)) {
     // A peer that is silent for half of the idle time is pinged.
     stream_.set_option(
@@ -93,7 +92,7 @@ class Connection : public WebSocket, public std::enable_shared_from_this<Connect
     beast::get_lowest_layer(stream_).close(ignored);
   }
 
-  websocket::stream<asio::ip::tcp::socket, false> stream_;  // without compression
+  websocket::stream<Socket, false> stream_;  // without compression
   std::shared_ptr<WebSocketHandler> handler_;
   std::shared_ptr<void> keep_;
   beast::flat_buffer in_;
@@ -105,7 +104,7 @@ class Connection : public WebSocket, public std::enable_shared_from_this<Connect
 }  // namespace
 
 std::shared_ptr<WebSocket> accept_web_socket(
-    asio::ip::tcp::socket socket, const boost::beast::http::request<boost::beast::http::string_body>& request,
+    Socket socket, const boost::beast::http::request<boost::beast::http::string_body>& request,
     std::shared_ptr<WebSocketHandler> handler, std::shared_ptr<void> keep) {
   auto connection = std::make_shared<Connection>(std::move(socket), std::move(handler), std::move(keep));
   connection->accept(request);

@@ -13,7 +13,7 @@ namespace roombox {
 ///
 /// @param keep kept as long as the connection is
 std::shared_ptr<WebSocket> accept_web_socket(
-    asio::ip::tcp::socket socket, const boost::beast::http::request<boost::beast::http::string_body>& request,
+    Socket socket, const boost::beast::http::request<boost::beast::http::string_body>& request,
     std::shared_ptr<WebSocketHandler> handler, std::shared_ptr<void> keep);
 
 }  // namespace roombox

@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -38,6 +41,16 @@ pid_t spawn(std::vector<std::string> command, int out, int err) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) fail(command[0] + ": " + std::generic_category().message(failure));
   return pid;
+}
+
+/// A child that does that and ends, or ends with us.
+template <typename Work>
+pid_t fork_for(Work&& work) {
+  const pid_t pid = must("fork", ::fork());
+  if (pid > 0) return pid;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  work();
+  ::_exit(0);
 }
 
 std::pair<Fd, Fd> open_pipe() {
@@ -101,6 +114,30 @@ Ends open_terminal() {
   settings.c_lflag |= ECHO;
   must("tcsetattr", ::tcsetattr(theirs.get(), TCSANOW, &settings));
   return {std::move(ours), std::move(theirs)};
+}
+
+Relay::Relay() {
+  Ends tcp = open_tcp(), terminal = open_terminal();
+  const int on = 1;
+  must("setsockopt", ::setsockopt(tcp.writing.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+  const int client = tcp.writing.get(), ours = terminal.reading.get(), theirs = terminal.writing.get();
+  char byte;
+  command_ = fork_for([&] {
+    while (::read(theirs, &byte, 1) == 1) continue;
+  });
+  relay_ = fork_for([&] {
+    while (::read(client, &byte, 1) == 1 && ::write(ours, &byte, 1) == 1 && ::read(ours, &byte, 1) == 1 &&
+           ::send(client, &byte, 1, 0) == 1)
+      continue;
+  });
+  connection_ = std::move(tcp.reading);
+}
+
+Relay::~Relay() {
+  for (const pid_t pid : {relay_, command_}) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
 }
 
 Cat::Cat(const std::string& file, Ends ends)

@@ -23,6 +23,23 @@ Ends open_tcp();
 /// A terminal, which is written to as a command does and read as its server does. It echoes.
 Ends open_terminal();
 
+/// A terminal behind a connection: a process that passes on what is typed and its echo back, and does nothing
+/// else, in the fewest calls; its terminal has somebody who reads the keys, as a command does.
+class Relay {
+ public:
+  Relay();
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  /// The client's end: each byte that is sent comes back.
+  int connection() const { return connection_.get(); }
+
+ private:
+  Fd connection_;
+  pid_t relay_, command_;
+};
+
 /// A `cat` of a file.
 class Cat {
  public:

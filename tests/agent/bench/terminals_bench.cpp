@@ -1,3 +1,4 @@
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/agent/bench/bench.h"
@@ -50,12 +51,11 @@ class Terminal {
   WebSocketClient socket_;
 };
 
-/// The kernel's own price: a key written to a terminal, and its echo read, in one process.
-void echo(const floor::Ends& terminal) {
+/// The kernel's own price: a key sent, and its echo received.
+void echo(const floor::Relay& terminal) {
   char byte = 'x';
-  must("write", ::write(terminal.reading.get(), &byte, 1));
-  must("read", ::read(terminal.reading.get(), &byte, 1));
-  must("read", ::read(terminal.writing.get(), &byte, 1));  // else they pile up
+  must("send", ::send(terminal.connection(), &byte, 1, 0));
+  if (must("recv", ::recv(terminal.connection(), &byte, 1, 0)) != 1) fail("the floor has no echo");
 }
 
 using Group = std::vector<const Running*>;
@@ -89,7 +89,7 @@ void bench_echo(const Options& options, const Field& field) {
     std::function<void()> echo;
     Samples times = {};
   };
-  const floor::Ends bare = floor::open_terminal();
+  const floor::Relay bare;
   std::vector<Typist> all{{kFloor, [&bare] { echo(bare); }}};
   const auto keys = std::to_string(options.rounds + kWarmUp);
   auto group = with_terminals(field);
