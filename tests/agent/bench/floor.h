@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <thread>
 
 #include "tests/agent/bench/contenders.h"
 #include "tests/agent/bench/support.h"
@@ -22,6 +23,23 @@ Ends open_tcp();
 
 /// A terminal, which is written to as a command does and read as its server does. It echoes.
 Ends open_terminal();
+
+/// The least that a server of commands does: a thread that reads a request from a TCP connection, runs the
+/// command as above, and answers. No HTTP, no JSON; the output goes nowhere.
+class Server {
+ public:
+  Server(Shell shell, const std::string& cmd);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Has that many requests answered, one after the other.
+  void run(int count);
+
+ private:
+  Ends connection_;
+  std::thread thread_;
+};
 
 /// A `cat` of a file.
 class Cat {
