@@ -129,7 +129,10 @@ void Execution::await_launch() {
                         [self = shared_from_this()](boost::system::error_code ec) {
                           if (ec || !self->launched_) return;
                           if (!has_launched(self->launched_->native_handle())) return self->await_launch();
-                          if (const auto settle = std::exchange(self->settle_launch_, nullptr)) settle();
+                          // After what else this turn tells: a shell that has ended needs no score.
+                          asio::post(self->context_.io, [self] {
+                            if (const auto settle = std::exchange(self->settle_launch_, nullptr)) settle();
+                          });
                         });
 }
 

@@ -91,6 +91,8 @@ struct Row {
 };
 
 inline constexpr char kOurs[] = "ours", kFloor[] = "floor";
+/// The floor as a server has it: with a round trip (floor::Server).
+inline constexpr char kServersFloor[] = "floor over TCP";
 
 /// Adds the goal to be ahead of everybody in the row but of the floor.
 Row ahead(Row row);

@@ -99,6 +99,8 @@ void print_quantiles(const std::string& name, std::vector<Runner>& all, std::vec
 void bench_one_by_one(const Field& field, Shell shell, const Command& command, int rounds,
                       std::vector<Goal> goals) {
   auto all = runners(field, shell, command.cmd, 1, command.check);
+  const auto server = std::make_shared<floor::Server>(shell, command.cmd);
+  all.push_back({kServersFloor, [server](int count) { server->run(count); }});
   take_turns(all, 1, rounds, kWarmUp);
   print_quantiles(command.name + ", one by one, " + name_of(shell), all, std::move(goals));
 }
@@ -138,7 +140,7 @@ void print_resident(const std::string& name, const Field& field) {
 
 void bench_commands(const Options& options, const Field& field, Shell shell) {
   const TextFile large(1u << 20);
-  const Goal near_floor = at_most(kOfFloor, kFloor);
+  const Goal near_floor = at_most(kOfFloor, kServersFloor);
   bench_one_by_one(field, shell, {"true", "true", [](const std::string&) { return true; }}, options.rounds,
                    {near_floor});
   bench_one_by_one(field, shell, {"echo hello", "echo hello", has_hello}, options.rounds, {near_floor});

@@ -13,6 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -68,6 +69,25 @@ void run_once(const std::string& shell, const std::string& cmd) {
   await_end(pid, std::move(out), std::move(err));
 }
 
+/// Sizes of a request and of an answer, about those of the agent.
+constexpr std::size_t kRequest = 100, kAnswer = 400;
+
+/// False at the connection's end.
+template <std::size_t kSize>
+bool receive(const Fd& connection) {
+  std::array<char, kSize> bytes;
+  return ::recv(connection.get(), bytes.data(), kSize, MSG_WAITALL) == static_cast<ssize_t>(kSize);
+}
+
+void serve(const Fd& connection, const std::string& shell, const std::string& cmd) try {
+  while (receive<kRequest>(connection)) {
+    run_once(shell, cmd);
+    send_all(connection.get(), std::string(kAnswer, '.'));
+  }
+} catch (const std::exception&) {
+  ::shutdown(connection.get(), SHUT_RDWR);  // who waits for the answer tells of it
+}
+
 }  // namespace
 
 void run(Shell shell, const std::string& cmd, int count, int threads) {
@@ -101,6 +121,22 @@ Ends open_tcp() {
   must("getsockname", ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size));
   Fd reading = connect_to(ntohs(address.sin_port));
   return {std::move(reading), Fd(must("accept4", ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)))};
+}
+
+Server::Server(Shell shell, const std::string& cmd)
+    : connection_(open_tcp()),
+      thread_([this, path = path_of(shell), cmd] { serve(connection_.writing, path, cmd); }) {}
+
+Server::~Server() {
+  ::shutdown(connection_.reading.get(), SHUT_RDWR);
+  thread_.join();
+}
+
+void Server::run(int count) {
+  for (int i = 0; i < count; ++i) {
+    send_all(connection_.reading.get(), std::string(kRequest, '.'));
+    if (!receive<kAnswer>(connection_.reading)) fail("the floor could not run a command");
+  }
 }
 
 Ends open_terminal() {

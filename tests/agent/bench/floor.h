@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <thread>
 
 #include "tests/agent/bench/contenders.h"
 #include "tests/agent/bench/support.h"
@@ -38,6 +39,23 @@ class Relay {
  private:
   Fd connection_;
   pid_t relay_, command_;
+};
+
+/// The least that a server of commands does: a thread that reads a request from a TCP connection, runs the
+/// command as above, and answers. No HTTP, no JSON; the output goes nowhere.
+class Server {
+ public:
+  Server(Shell shell, const std::string& cmd);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Has that many requests answered, one after the other.
+  void run(int count);
+
+ private:
+  Ends connection_;
+  std::thread thread_;
 };
 
 /// A `cat` of a file.

@@ -56,7 +56,7 @@ int decimals(double value) {
 }
 
 std::vector<std::string> columns() {
-  std::vector<std::string> names{kOurs, kFloor};
+  std::vector<std::string> names{kOurs, kFloor, kServersFloor};
   for (const auto& contender : contenders()) {
     if (contender.name != kOurs) names.push_back(contender.name);
   }
@@ -89,9 +89,9 @@ void print_table_line(const Row& row) {
   for (const auto& who : columns()) {
     const auto figure = row.figures.find(who);
     if (figure == row.figures.end()) {
-      std::printf(" %13s", "-");
+      std::printf(" %14s", "-");
     } else {
-      std::printf(" %13.*f", decimals(figure->second.median), figure->second.median);
+      std::printf(" %14.*f", decimals(figure->second.median), figure->second.median);
     }
   }
   print_goals(row);
@@ -121,7 +121,7 @@ void print_header(Format wanted) {
   format = wanted;
   if (format == Format::Json) return;
   std::printf("%-44s %-7s", "", "");
-  for (const auto& who : columns()) std::printf(" %13s", who.c_str());
+  for (const auto& who : columns()) std::printf(" %14s", who.c_str());
   std::puts("   goals");
 }
 
