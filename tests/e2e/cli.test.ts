@@ -129,7 +129,7 @@ it("passes Ctrl-C on, the second time as SIGKILL", async () => {
       "exec",
       ...mode,
       room,
-      "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.1; done",
+      "trap 'kill $!; echo caught; exit 5' INT; sleep 987 & echo ready; wait",
     );
     await gentle.until("ready\n");
     gentle.child.kill("SIGINT");

@@ -1,5 +1,5 @@
 // What the edge costs by plain workerd: our worker beside one that looks at nothing, and beside the same calls and rules in
-// TypeScript with Hono and zod. All three forward to the same stand-in for a room. Prints rows (tests/bench/rows.ts).
+// TypeScript with Hono and zod, without and with a log. All forward to the same stand-in for a room. Prints rows (tests/bench/rows.ts).
 //   npm run bench:edge            all
 //   npm run bench:edge -- growth  only how the time of a valid call grows with its body
 
@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { figureOf, figuresOf, isQuick, print, roundsOf, shuffled } from "../../bench/rows.ts";
-import { INVALID, REFUSED, VALID } from "./requests.mjs";
+import { INVALID, REFUSED, SCRIPTS, VALID } from "./requests.mjs";
 import { bindings, bundle, DATE, FLAGS, freePorts, serving } from "./workerd.mjs";
 
 const OUT = "dist/bench-edge";
@@ -19,7 +19,8 @@ const MORE_AT_ONCE = 2;
 const QUICK_SHARE = 0.1;
 const isGrowthOnly = process.argv[2] === "growth";
 
-const CONTENDERS = ["ours", "trivial", "zod"];
+const LOGGING = "zod, logging";
+const CONTENDERS = ["ours", "trivial", "zod", LOGGING];
 const SERVED = [...CONTENDERS, "refusing"];
 const free = await freePorts(SERVED.length);
 const PORTS = Object.fromEntries(SERVED.map((name, i) => [name, free[i]]));
@@ -31,6 +32,7 @@ const object = (name) => `durableObjectNamespaces = [(className = "${name}", uni
 const REGISTRY = '(name = "REGISTRY", durableObjectNamespace = "Registry")';
 const ours = worker("ours");
 const trivial = worker("trivial");
+const zod = worker("typescript");
 const SERVICES = [
   { name: "stub", ...worker("stub"), more: object("Stub") },
   {
@@ -41,7 +43,8 @@ const SERVICES = [
   },
   { name: "trivial", ...trivial, more: `bindings = [${STUB("STUB")}, (name = "REFUSES", text = "no")]` },
   { name: "refusing", ...trivial, more: `bindings = [${STUB("STUB")}, (name = "REFUSES", text = "yes")]` },
-  { name: "zod", ...worker("typescript"), more: `bindings = [${STUB("STUB")}]` },
+  { name: "zod", ...zod, more: `bindings = [${STUB("STUB")}, (name = "LOGS", text = "no")]` },
+  { name: LOGGING, ...zod, more: `bindings = [${STUB("STUB")}, (name = "LOGS", text = "yes")]` },
 ];
 const service = ({ name, modules, more }) => `(name = "${name}", worker = (
     modules = [${modules}], ${DATE}, ${more}))`;
@@ -158,5 +161,6 @@ await serving(OUT, config, `http://127.0.0.1:${PORTS.ours}/health`, async () => 
   }
   printLinearity(valid);
   if (isGrowthOnly) return;
+  for (const test of SCRIPTS) printRows(test, await measure(test), true);
   for (const test of [...INVALID, ...REFUSED]) printRows(test, await measure(test), false);
 });

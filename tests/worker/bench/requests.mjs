@@ -2,16 +2,17 @@
 
 const EXEC = "/api/rooms/room-123/sandbox/exec";
 
-function requestOf({ method = "POST", path = EXEC, body = "", declared = body.length }) {
+function requestOf({ method = "POST", path = EXEC, body = "", declared = Buffer.byteLength(body) }) {
   const lines = [`${method} ${path} HTTP/1.1`, "Host: localhost", "Content-Type: application/json"];
   if (method !== "GET") lines.push(`Content-Length: ${declared}`);
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** A body of so many bytes, most of them one command. */
-function bodyOf(bytes, fields) {
+/** A body of so many bytes, or a line's less, most of them one command. */
+function bodyOf(bytes, fields, line = "x") {
   const bare = JSON.stringify({ cmd: "", ...fields });
-  return JSON.stringify({ cmd: "x".repeat(bytes - bare.length), ...fields });
+  const quoted = Buffer.byteLength(JSON.stringify(line)) - 2;
+  return JSON.stringify({ cmd: line.repeat((bytes - bare.length) / quoted), ...fields });
 }
 
 /** Of bodies. Larger ones take so long that fewer tell as much. */
@@ -31,6 +32,17 @@ export const VALID = SIZES.map(({ size, bytes, requests }) => ({
   bytes,
   requests,
   request: requestOf({ body: bodyOf(bytes, FIELDS) }),
+}));
+
+/** Likewise, but of what is not read as fast as one letter again and again: escapes, and characters of several bytes. */
+export const SCRIPTS = [
+  { name: "valid, 100 KB of lines", line: "npm run build && npm test\n" },
+  { name: "valid, 100 KB of Japanese", line: "実行環境" },
+].map(({ name, line }) => ({
+  name,
+  bytes: 100_000,
+  requests: 200,
+  request: requestOf({ body: bodyOf(100_000, FIELDS, line) }),
 }));
 
 /** The same with a field of the wrong type behind the command. */

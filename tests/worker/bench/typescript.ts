@@ -1,10 +1,14 @@
 import { type Context, Hono } from "hono";
+import { logger } from "hono/logger";
+import { requestId } from "hono/request-id";
 import { z } from "zod";
 
 // The calls of a room and the rules of exec as one would write them in TypeScript, with Hono and zod: what the core is measured by.
 
 interface Bindings {
   STUB: DurableObjectNamespace;
+  /** "yes": it writes to the log what it is asked and answers, and gives each call an id, as ours does. */
+  LOGS: string;
 }
 type Call = Context<{ Bindings: Bindings }>;
 
@@ -78,27 +82,35 @@ async function exec(call: Call): Promise<Response> {
 const elsewhere = (call: Call) => call.body(null, 501);
 const R = "/api/rooms/:roomID";
 
-const app = new Hono<{ Bindings: Bindings }>();
-app.get("/health", (call) => call.text("ok"));
-app.get("/api/rooms", elsewhere);
-app.get(R, elsewhere);
-app.delete(R, elsewhere);
-app.post(`${R}/sleep`, elsewhere);
-app.post(`${R}/tokens`, elsewhere);
-app.post(`${R}/tickets`, elsewhere);
-app.get(`${R}/presence`, elsewhere);
-app.post(`${R}/sandbox/exec`, exec);
-app.get(`${R}/sandbox/metrics`, elsewhere);
-app.get(`${R}/sandbox/executions`, elsewhere);
-app.get(`${R}/sandbox/executions/:id`, elsewhere);
-for (const view of ["events", "attach"]) app.get(`${R}/sandbox/executions/:id/${view}`, elsewhere);
-for (const act of ["stdin", "kill", "resize"]) app.post(`${R}/sandbox/executions/:id/${act}`, elsewhere);
-app.on(["GET", "HEAD", "PUT", "DELETE"], `${R}/sandbox/files/*`, elsewhere);
-app.all(`${R}/sandbox/ports/:port/*`, elsewhere);
-app.all(`${R}/sandbox/exec`, (call) => {
-  call.header("Allow", "POST");
-  return call.json({ error: "method not allowed - only POST is supported", code: "method_not_allowed" }, 405);
-});
-app.notFound((call) => call.json({ error: "not found - no call has this path", code: "not_found" }, 404));
+function appOf(logs: boolean): Hono<{ Bindings: Bindings }> {
+  const app = new Hono<{ Bindings: Bindings }>();
+  if (logs) app.use(requestId(), logger());
+  app.get("/health", (call) => call.text("ok"));
+  app.get("/api/rooms", elsewhere);
+  app.get(R, elsewhere);
+  app.delete(R, elsewhere);
+  app.post(`${R}/sleep`, elsewhere);
+  app.post(`${R}/tokens`, elsewhere);
+  app.post(`${R}/tickets`, elsewhere);
+  app.get(`${R}/presence`, elsewhere);
+  app.post(`${R}/sandbox/exec`, exec);
+  app.get(`${R}/sandbox/metrics`, elsewhere);
+  app.get(`${R}/sandbox/executions`, elsewhere);
+  app.get(`${R}/sandbox/executions/:id`, elsewhere);
+  for (const view of ["events", "attach"]) app.get(`${R}/sandbox/executions/:id/${view}`, elsewhere);
+  for (const act of ["stdin", "kill", "resize"]) app.post(`${R}/sandbox/executions/:id/${act}`, elsewhere);
+  app.on(["GET", "HEAD", "PUT", "DELETE"], `${R}/sandbox/files/*`, elsewhere);
+  app.all(`${R}/sandbox/ports/:port/*`, elsewhere);
+  app.all(`${R}/sandbox/exec`, (call) => {
+    call.header("Allow", "POST");
+    return call.json({ error: "method not allowed - only POST is supported", code: "method_not_allowed" }, 405);
+  });
+  app.notFound((call) => call.json({ error: "not found - no call has this path", code: "not_found" }, 404));
+  return app;
+}
 
-export default app;
+const [silent, logging] = [appOf(false), appOf(true)];
+
+export default {
+  fetch: (request, env, ctx) => (env.LOGS === "yes" ? logging : silent).fetch(request, env, ctx),
+} satisfies ExportedHandler<Bindings>;
