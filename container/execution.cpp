@@ -268,13 +268,17 @@ void Execution::read_on() {
 
 /// Empties a pipe into the log, or takes its turn's share of it; notes its end. Readers are told afterwards.
 void Execution::read(Stream stream) {
-  const int turn = request_.terminal ? limits::kTerminalReadsPerTurn : limits::kReadsPerTurn;
+  const bool is_terminal = request_.terminal.has_value();
+  const int turn = is_terminal ? limits::kTerminalReadsPerTurn : limits::kReadsPerTurn;
+  const auto began = std::chrono::steady_clock::now();
   for (int reads = 0; reads < turn && pipe(stream).open; ++reads) {
     const std::size_t size = read_once(stream);
     if (size == 0) return;
     if (ended_) continue;
+    if (log_.is_held()) return;
     // Short of a terminal's most it is empty now: the echo of a key is not to wait for the kernel to say so.
-    if (log_.is_held() || (request_.terminal && size < limits::kTerminalRead)) return;
+    if (is_terminal && size < limits::kTerminalRead) return;
+    if (is_terminal && std::chrono::steady_clock::now() - began >= limits::kTerminalTurn) return;
   }
 }
 

@@ -87,10 +87,11 @@ inline constexpr std::size_t kUnstoredOutput = 64u << 20;
 inline constexpr int kReadsPerTurn = kBusyPipe / kReadChunk;
 
 /// Bytes that a terminal gives at once where it has more: as many as the kernel keeps for its reader
-/// (N_TTY_BUF_SIZE, less one). And reads from one before other events get their turn: two full messages,
-/// which is a millisecond.
+/// (N_TTY_BUF_SIZE, less one). And what ends a turn of one before others get theirs: two full messages, or
+/// a time, since to make a line's end of each newline takes the kernel many times what bytes do otherwise.
 inline constexpr std::size_t kTerminalRead = 4095;
 inline constexpr int kTerminalReadsPerTurn = 2 * kReadChunk / kTerminalRead;
+inline constexpr auto kTerminalTurn = 1ms;
 
 /// Bounds of the metrics' buckets: of an execution's duration, from what a shell takes to start to the
 /// longest timeout's tenth; and of a killed tree's death, up to kTreeDeath.

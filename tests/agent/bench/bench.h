@@ -124,7 +124,7 @@ void bench_fan_out(const Options& options, const Running& ours);
 /// Keystrokes, output and memory of terminals.
 void bench_terminals(const Options& options, const Field& field);
 
-/// Attached clients of which one never reads.
+/// Attached clients of which one never reads, and calls beside terminals that print.
 void bench_sessions(const ServerProcess& agent);
 
 /// The memory of agents whose command writes without end.

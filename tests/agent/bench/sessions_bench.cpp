@@ -2,6 +2,7 @@
 
 #include "tests/agent/attached.h"
 #include "tests/agent/bench/bench.h"
+#include "tests/agent/bench/connection.h"
 
 namespace roombox::bench {
 namespace {
@@ -10,6 +11,7 @@ using nlohmann::json;
 
 constexpr double kMilli = 1e3;
 constexpr double kLaterGoal = 50;  // ms
+constexpr int kFlooding = 8, kCalls = 300;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -42,6 +44,25 @@ double latest_line(const ServerProcess& agent, bool with_one_that_does_not_read)
   return latest;
 }
 
+/// How long small calls take beside terminals that print lines, which nobody reads and nothing slows down.
+Samples beside_flooding(const ServerProcess& agent) {
+  std::vector<std::string> flooding;
+  const auto body = json{{"cmd", "exec yes"}, {"detach", true}, {"pty", json::object()}}.dump();
+  for (int i = 0; i < kFlooding; ++i) flooding.push_back(start_execution(agent.port(), body));
+  Connection connection(agent.port());
+  Samples times;
+  for (int i = 0; i < kCalls; ++i) {
+    times.add(seconds_of([&] {
+      if (connection.exchange(get("/health")).status != 200) fail("the agent is not healthy");
+    }));
+  }
+  for (const auto& id : flooding) {
+    const auto killed = connection.exchange(post("/executions/" + id + "/kill", R"({"signal":"SIGKILL"})"));
+    if (killed.status != 200) fail("not killed: " + killed.body);
+  }
+  return times;
+}
+
 }  // namespace
 
 void bench_sessions(const ServerProcess& agent) {
@@ -50,6 +71,10 @@ void bench_sessions(const ServerProcess& agent) {
     print({name, "ms", Better::Less, "agent", {{kOurs, single(kMilli * seconds)}}, std::move(goals)});
   };
   print_time("latest line of a busy command", alone, {});
+  const auto calls = beside_flooding(agent);
+  const std::string call = "GET /health beside " + std::to_string(kFlooding) + " terminals that print lines";
+  print({call, "ms", Better::Less, "agent", {{kOurs, figure_of(calls, kMilli)}}});
+  print({call + ", p99", "ms", Better::Less, "agent", {{kOurs, single(kMilli * calls.quantile(0.99))}}});
   print_time("later beside a client that never reads", std::max(0.0, beside - alone), {at_most(kLaterGoal)});
 }
 
