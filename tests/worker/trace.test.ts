@@ -48,6 +48,14 @@ describe("a trace", () => {
     expect(one).not.toBe(other);
   });
 
+  it("is not begun twice, nor is a part of one", () => {
+    const traces = Array.from({ length: 1000 }, () => of());
+    const parts = traces.map((trace) => traceparent(trace));
+    for (const part of parts) expect(part).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect(new Set(traces.map(({ id }) => id)).size).toBe(traces.length);
+    expect(new Set(parts.map((part) => part.split("-")[2])).size).toBe(parts.length);
+  });
+
   it("leaves behind what other tracers say of one that it does not go on with", () => {
     for (const [header, state] of [
       [`00-${ID}-${PARENT}-01`, "a=b"],
