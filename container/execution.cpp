@@ -93,7 +93,7 @@ void Execution::take_streams(sys::Fd out, sys::Fd err, sys::Fd in) {
   if (err) pipes_[1].emplace(Pipe{Descriptor(context_.io, err.release())});
   if (in) stdin_ = std::make_shared<StdinWriter>(context_.io, std::move(in));
   if (stdin_ && request_.stdin_text) {
-    stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), [](auto) {});
+    stdin_->write(*std::exchange(request_.stdin_text, std::nullopt), nullptr);
     stdin_->close();
   }
   // Later: the reader that releases is in the middle of what reading on would change.
@@ -171,7 +171,7 @@ void Execution::end_input() {
   constexpr char kEndOfTransmission[] = "\x04";  // VEOF, as terminals are set up: termios(3)
   if (!stdin_ || stdin_->is_closed()) return;
   if (!request_.terminal) return stdin_->close();
-  stdin_->write(kEndOfTransmission, [](auto) {});
+  stdin_->write(kEndOfTransmission, nullptr);
 }
 
 bool Execution::resize(TerminalSize size) {
@@ -276,9 +276,10 @@ void Execution::read(Stream stream) {
     if (size == 0) return;
     if (ended_) continue;
     if (log_.is_held()) return;
+    if (!is_terminal) continue;
     // Short of a terminal's most it is empty now: the echo of a key is not to wait for the kernel to say so.
-    if (is_terminal && size < limits::kTerminalRead) return;
-    if (is_terminal && std::chrono::steady_clock::now() - began >= limits::kTerminalTurn) return;
+    if (size < limits::kTerminalRead || std::chrono::steady_clock::now() - began >= limits::kTerminalTurn)
+      return;
   }
 }
 

@@ -3,7 +3,7 @@
 
 export const TRACE_HEADER = "traceparent";
 /** What other tracers put beside it, which is of no trace but that one. */
-export const STATE_HEADER = "tracestate";
+const STATE_HEADER = "tracestate";
 /** On every answer: the trace's id, to be found in the log by. */
 export const REQUEST_ID_HEADER = "X-Request-Id";
 
